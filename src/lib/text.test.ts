@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { NOTE_LENGTH_MAX, nameError, noteError } from './text.ts';
+import { foldedText, NOTE_LENGTH_MAX, nameError, noteError } from './text.ts';
 
 describe('nameError', () => {
   it('accepts common names', () => {
@@ -22,6 +22,24 @@ describe('nameError', () => {
       ['🐕'.repeat(256), /at most 255/],
     ];
     for (const [name, fault] of wrong) assert.match(nameError(name) ?? '', fault, JSON.stringify(name));
+  });
+});
+
+describe('foldedText', () => {
+  it('is the same for texts that differ in case, accents and width', () => {
+    for (const [one, other, folded] of [
+      ['Brünö', 'BRU\u0308NO', 'bruno'],
+      ['straße', 'STRASSE', 'strasse'],
+      ['σας', 'ΣΑΣ', 'σασ'],
+      ['ΣΑΣ', 'σασ', 'σασ'],
+      ['İstanbul', 'ıSTANBUL', 'istanbul'],
+      ['Bjørn', 'BJØRN', 'bjorn'],
+      ['Łódź', 'lodz', 'lodz'],
+      ['Ægir', 'aegir', 'aegir'],
+      ['Ｒｅｘ', 'rex', 'rex'],
+    ]) {
+      assert.deepEqual([foldedText(one!), foldedText(other!)], [folded, folded]);
+    }
   });
 });
 

@@ -76,10 +76,25 @@ function textError(text: string, lengthMax: number, controlsError: string | unde
     : undefined;
 }
 
-/** Returns a text for comparisons without case, accents and the width of letters: `bruno` for `Brünö`. */
+/** Returns a text for comparisons without case, accents and the width of letters: `bruno` for `Brünø`. */
 export function foldedText(text: string): string {
-  return text.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase();
+  const plain = text.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase();
+  return plain.replaceAll(/[ßςıøłđðþæœ]/g, letter => foldedLetters[letter]!);
 }
+
+/** Letters that NFKD does not take apart, and those that differ from their other lower case. */
+const foldedLetters: Readonly<Record<string, string>> = {
+  ß: 'ss',
+  ς: 'σ',
+  ı: 'i',
+  ø: 'o',
+  ł: 'l',
+  đ: 'd',
+  ð: 'd',
+  þ: 'th',
+  æ: 'ae',
+  œ: 'oe',
+};
 
 /** Returns a whole number as people read it: `10,000`. */
 export function countText(count: number): string {

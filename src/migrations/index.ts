@@ -25,6 +25,7 @@ import { imports } from './0027-imports.ts';
 import { bondedOrders } from './0028-bonded-orders.ts';
 import { photoSources } from './0031-photo-sources.ts';
 import { postalCodes } from './0032-postal-codes.ts';
+import { foldedLetters } from './0035-folded-letters.ts';
 
 /**
  * Every migration, oldest first. Append only: a released migration is never edited, and its name never changes, because
@@ -86,4 +87,5 @@ export const migrations: readonly Migration[] = [
     name: '0034-organization-photos',
     up: ({ text }) => [`alter table organizations add column photos ${text}`],
   },
+  foldedLetters,
 ];

@@ -22,6 +22,7 @@ describe('listPets with words', () => {
         { name: 'Rex', categoryId: 1, breeds: { primary: 'Labrador Retriever', secondary: 'Poodle' } },
         { name: 'Bello', categoryId: 2, colors: { primary: 'Black', secondary: 'White', tertiary: 'Gold' } },
         { name: 'Ida', categoryId: 2, tags: ['calm', 'good with bells'], description: 'Marvelous.' },
+        { name: 'Bjørn Straßenhund', categoryId: 2, tags: ['σασα'] },
       ]);
       const expected: Readonly<Record<string, readonly number[]>> = {
         bel: [0, 2, 3],
@@ -38,6 +39,9 @@ describe('listPets with words', () => {
         'bel zzz': [],
         '?! 🐈': [],
         bellaa: [],
+        STRASSEN: [4],
+        bjorn: [4],
+        ΣΑΣ: [4],
       };
       for (const [q, found] of Object.entries(expected)) {
         assert.deepEqual(

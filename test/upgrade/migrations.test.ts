@@ -9,9 +9,11 @@ import { UserError } from '../../src/lib/user-error.ts';
 import { openLimiter } from '../../src/limits/open.ts';
 import { sendMessage } from '../../src/messages/messages.ts';
 import { migrations } from '../../src/migrations/index.ts';
+import { foldedName } from '../../src/organizations/organization.ts';
 import type { PetEventData } from '../../src/pets/change.ts';
+import { wordsOf } from '../../src/pets/words.ts';
 import { storedBytes } from '../../src/plans/stored-bytes.ts';
-import { type Database, type Query, query, type Tables } from '../../src/schema.ts';
+import { type Database, type Params, type Query, query, type Tables } from '../../src/schema.ts';
 import { countedCaller, verdictFields } from '../support/counted-caller.ts';
 import { onEachEngine, silent } from '../support/engines.ts';
 
@@ -47,6 +49,20 @@ const oldWebhooks = createQueryFactory<{
     updated_at: number;
   };
 }>();
+
+const noTexts = { breeds: null, colors: null, tags: null };
+/** How texts were compared before migration 0035. */
+const earlierFold = (text: string) => text.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase();
+const insertWord = query((db, p: Params<{ word: string; id: number }>) =>
+  db.insertInto('pet_words').values({ word: p.word, pet_id: p.id }),
+);
+const everyWord = query(db => db.selectFrom('pet_words').select(['word', 'pet_id as id']));
+const everyNameKey = query(db => db.selectFrom('organizations').select('name_key as key').orderBy('id'));
+const insertOrganization = query((db, p: Params<{ id: number; name: string; key: string }>) =>
+  db
+    .insertInto('organizations')
+    .values({ id: p.id, name: p.name, name_key: p.key, version: 1, created_at: now, updated_at: now, hidden: 0 }),
+);
 
 /** The days before migration 0015. */
 const oldDays = createQueryFactory<{
@@ -327,6 +343,36 @@ onEachEngine(engine => {
       await assert.rejects(
         after.write(tx => tx.run(orphan, {})),
         /foreign key/i,
+      );
+    });
+  });
+
+  describe('0035', () => {
+    it('folds the letters of searched words and names as new ones are', async () => {
+      const location = await engine.newLocation({ empty: true });
+      const before = await engine.open({ location, migrations: migrations.filter(({ name }) => name < '0035') });
+      const names = ['Große ΣΑΣ', 'Ørsted Łódź', `Æ${'x'.repeat(120)}`, 'Rex'];
+      await before.write(async tx => {
+        for (const [index, name] of names.entries()) {
+          const keys = { id: index + 1, key: [...earlierFold(name)].slice(0, 100).join('') };
+          await tx.run(insertOrganization, { ...keys, name });
+          for (const word of new Set(earlierFold(name).split(' ')))
+            await tx.run(insertWord, { word: word.slice(0, 40), id: index + 1 });
+        }
+        // Both spellings of a word become one.
+        await tx.run(insertWord, { word: 'orsted', id: 2 });
+      });
+      await before.close();
+
+      const after = await engine.open({ location });
+      const expected = names.flatMap((name, index) =>
+        [...wordsOf({ ...noTexts, name }, false)].map(word => ({ word, id: index + 1 })),
+      );
+      const byWord = (one: { word: string }, other: { word: string }) => (one.word < other.word ? -1 : 1);
+      assert.deepEqual((await after.all(everyWord, {})).toSorted(byWord), expected.toSorted(byWord));
+      assert.deepEqual(
+        (await after.all(everyNameKey, {})).map(({ key }) => key),
+        names.map(foldedName),
       );
     });
   });
