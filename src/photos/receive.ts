@@ -7,7 +7,7 @@ import type { Draft } from './files/photo-files.ts';
 import type { HolderRow, PhotoHolders } from './holders.ts';
 import { type AddOptions, addPhoto, requireRoom } from './photos.ts';
 import { findPhoto, keepPhoto, type PhotoFacts, photoBytes, photosOf, requireBytes } from './references.ts';
-import { deleteUnlessUsed } from './sweep.ts';
+import { deleteFailedUpload } from './sweep.ts';
 
 /** What receiving photos needs. */
 type ReceiveDeps = Pick<Deployment, 'bounds' | 'database' | 'clock' | 'photos'>;
@@ -39,18 +39,25 @@ export async function receivePhoto<Row extends HolderRow, T>(
   }
   try {
     await using draft = await files.receive(file);
-    let isNew = false;
+    let keptAt: number | null = null;
     const store = async () => {
       await requireSpace(deployment, holders, uploader, holder, draft);
       const known = await findStored(deployment, draft.hash);
-      isNew = known === undefined;
-      return known ?? (await storeDraft(deployment, accountId, draft));
+      if (known !== undefined) return known;
+      const { hash, type, bytes } = draft;
+      const facts = { hash, type, bytes, ...(await files.encode(draft, accountId)) };
+      // The row first: if the process is killed now, the files are deleted like those of a photo that nothing has.
+      keptAt = await deployment.database.write(tx => keepPhoto(tx, facts));
+      await files.add(draft);
+      return facts;
     };
     try {
       return await add(draft.hash, store);
     } catch (error) {
       // Otherwise files that count for nobody would stay for a day.
-      if (isNew) await deleteUnlessUsed(deployment.database, files.store, draft.hash).catch(() => {});
+      if (keptAt !== null) {
+        await deleteFailedUpload(deployment.database, files.store, draft.hash, keptAt).catch(() => {});
+      }
       throw error;
     }
   } finally {
@@ -98,18 +105,4 @@ async function findStored({ database, photos: { files } }: ReceiveDeps, hash: st
   if (known === undefined) return undefined;
   await database.write(tx => keepPhoto(tx, known));
   return (await files.store.has(hash)) ? known : undefined;
-}
-
-/** Makes the sizes of a draft and stores it. @throws {Problem} as `receivePhoto` */
-async function storeDraft(
-  { database, photos: { files } }: ReceiveDeps,
-  accountId: number,
-  draft: Draft,
-): Promise<PhotoFacts> {
-  const { hash, type, bytes } = draft;
-  const facts = { hash, type, bytes, ...(await files.encode(draft, accountId)) };
-  // The row first: if the process is killed now, the files are deleted like those of a photo that nothing has.
-  await database.write(tx => keepPhoto(tx, facts));
-  await files.add(draft);
-  return facts;
 }

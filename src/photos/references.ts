@@ -28,10 +28,13 @@ export function findPhoto(reader: Reader, hash: string): Promise<PhotoFacts | un
 
 /**
  * Records that the files of a photo are being stored, or are stored and about to be used. They stay for a day from then on.
+ * @returns the time that is recorded, a different one for each call; if something has the photo, that of before
  * @throws {Problem} `overloaded` while its files are being deleted
  */
-export async function keepPhoto(tx: Transaction, photo: PhotoFacts): Promise<void> {
-  requireKept(await tx.run(insertUnused, { ...photo, now: tx.now }));
+export async function keepPhoto(tx: Transaction, photo: PhotoFacts): Promise<number | null> {
+  const row = await tx.first(insertUnused, { ...photo, now: tx.now });
+  requireKept(row === undefined ? 0 : 1);
+  return row!.released_at;
 }
 
 /** Counts that one more pet or organization has a photo. @throws {Problem} `overloaded` while its files are being deleted */
@@ -129,10 +132,18 @@ const insertUnused = query((db, p: Params<PhotoFacts & { now: number }>) =>
       conflict
         .column('hash')
         .doUpdateSet(eb => ({
-          released_at: eb.case().when('photos.refs', '=', 0).then(p.now).else(eb.ref('photos.released_at')).end(),
+          released_at: eb
+            .case()
+            .when(eb.and([eb('photos.refs', '=', 0), eb('photos.released_at', '>=', p.now)]))
+            .then(eb('photos.released_at', '+', 1))
+            .when('photos.refs', '=', 0)
+            .then(p.now)
+            .else(eb.ref('photos.released_at'))
+            .end(),
         }))
         .where('photos.deleting_since', 'is', null),
-    ),
+    )
+    .returning('released_at'),
 );
 
 const removeReferences = query((db, p: Params<{ hash: string; count: number; now: number }>) =>

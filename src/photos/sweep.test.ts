@@ -13,7 +13,7 @@ import { DiskStore } from './files/disk-store.ts';
 import { petPhotos } from './holders.ts';
 import { addPhoto, deletePhoto } from './photos.ts';
 import { keepPhoto, photoBytes } from './references.ts';
-import { deleteUnlessUsed, deleteUnused } from './sweep.ts';
+import { deleteFailedUpload, deleteUnused } from './sweep.ts';
 
 /** What a row has besides the hash. */
 const facts = { type: 'image/jpeg', bytes: 20, width: 4, height: 3 } as const;
@@ -128,13 +128,21 @@ onEachEngine(engine => {
       assert.equal(await photos.has(hash), false);
     });
 
-    it('deletes a photo at once whose upload failed, unless something has it', async () => {
+    it('deletes a photo at once whose upload failed, unless something has it or another upload is about to', async () => {
       const pet = await store.add();
-      const [used, unused] = [await storeFiles(), await storeFiles()];
+      const keep = (hash: string) => store.database.write(tx => keepPhoto(tx, { ...facts, hash }));
+      const [used, unused, shared] = [await storeFiles(), await storeFiles(), await storeFiles()];
+      // In one millisecond, in which the clock stands.
+      const times = [await keep(used), await keep(unused), await keep(shared)];
       await add(pet, used);
-      await store.database.write(tx => keepPhoto(tx, { ...facts, hash: unused }));
-      for (const hash of [used, unused]) await deleteUnlessUsed(store.database, photos, hash);
-      assert.deepEqual([await photos.has(used), await photos.has(unused)], [true, false]);
+      const later = await keep(shared);
+      for (const [index, hash] of [used, unused, shared].entries()) {
+        await deleteFailedUpload(store.database, photos, hash, times[index]!);
+      }
+      assert.deepEqual(await Promise.all([used, unused, shared].map(hash => photos.has(hash))), [true, false, true]);
+      assert.equal(await keep(used), null);
+      await deleteFailedUpload(store.database, photos, shared, later!);
+      assert.equal(await photos.has(shared), false);
     });
 
     it('counts the bytes of photos for the owner of the animals', async () => {

@@ -48,10 +48,19 @@ export async function deleteUnused(database: Database, store: PhotoStore): Promi
   });
 }
 
-/** Deletes a photo at once, unless something has it: an upload stored its files, and then failed. */
-export async function deleteUnlessUsed(database: Database, store: PhotoStore, hash: string): Promise<void> {
+/**
+ * Deletes a photo at once whose upload stored its files, and then failed. Keeps it if something has it, or another upload of
+ * the same bytes is about to use its files.
+ * @param keptAt what `keepPhoto` returned to the upload
+ */
+export async function deleteFailedUpload(
+  database: Database,
+  store: PhotoStore,
+  hash: string,
+  keptAt: number,
+): Promise<void> {
   await deleteMarkedBy(database, store, async tx =>
-    (await tx.first(lockedUnused, { hash })) === undefined ? [] : [hash],
+    (await tx.first(lockedUnused, { hash, keptAt })) === undefined ? [] : [hash],
   );
 }
 
@@ -92,12 +101,13 @@ const unusedSince = query((db, p: Params<{ upTo: number; markedUpTo: number; lim
     .$if(engine === 'postgres', rows => rows.forUpdate().skipLocked()),
 );
 
-const lockedUnused = query((db, p: Params<{ hash: string }>, engine) =>
+const lockedUnused = query((db, p: Params<{ hash: string; keptAt: number }>, engine) =>
   db
     .selectFrom('photos')
     .select('hash')
     .where('hash', '=', p.hash)
     .where('refs', '=', sql.lit(0))
+    .where('released_at', '=', p.keptAt)
     .where('deleting_since', 'is', null)
     .$if(engine === 'postgres', rows => rows.forUpdate()),
 );

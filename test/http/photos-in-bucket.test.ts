@@ -110,6 +110,30 @@ describe('photos in a bucket', () => {
     assert.equal((await fetch(body.urls[600])).status, 200);
   });
 
+  it('keeps every size of a photo while another upload of the same bytes fails', { timeout: 30_000 }, async () => {
+    const [petId, other] = [await newPet(), await newPet()];
+    const bytes = await image('jpeg', { color: '#231' });
+    const waiting = { first: Promise.withResolvers<void>(), last: Promise.withResolvers<void>() };
+    const puts = (name: string) => storage.requests.filter(one => one.startsWith('PUT') && one.includes(name)).length;
+    const [small, original] = [`${hashOf(bytes)}/100.jpg`, `${hashOf(bytes)}/original`];
+    storage.intercept = async (method, path) => {
+      if (method === 'PUT' && path.endsWith(small) && puts(small) === 1) await waiting.first.promise;
+      // The other upload has stored every size by now.
+      else if (method === 'PUT' && path.endsWith(original) && puts(original) === 1) await waiting.last.promise;
+      return undefined;
+    };
+    const failing = upload(baseUrl, key, petId, bytes, { headers: { 'if-match': '"0"' } });
+    await waitUntil(() => puts(small) === 1);
+    const added = upload(baseUrl, key, other, bytes);
+    await waitUntil(() => puts(original) === 1);
+    waiting.first.resolve();
+    assert.equal((await failing).status, 412);
+    waiting.last.resolve();
+    const { status, body } = await added;
+    assert.equal(status, 201);
+    for (const url of Object.values<string>(body.urls)) assert.equal((await fetch(url)).status, 200, url);
+  });
+
   it('leaves the files of an interrupted upload to be deleted after a day', async () => {
     const petId = await newPet();
     const bytes = await image('jpeg', { color: '#213' });
