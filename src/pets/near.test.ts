@@ -92,6 +92,7 @@ overEachEngine(engine => {
     assert.deepEqual((await walk('organizationId=110,105&sex=male')).toSorted(), [105, 110]);
     assert.deepEqual((await walk('organizationId=110,105&sort=name', 1)).toSorted(), each([105, 110]));
     assert.deepEqual(await walk('organizationId=98'), []);
+    for (const q of ['*', '%F0%9F%90%88']) assert.deepEqual(await walk(`organizationId=110&q=${q}`), []);
   });
 
   it('finds animals near a point, in the order of ids or of distances', async () => {
