@@ -242,7 +242,7 @@ function createAddresses(
       const [{ pages }, { PageHandler }] = await Promise.all([import('./pages.ts'), import('./web/serve.ts')]);
       return new PageHandler(site, deployment, pages);
     };
-    const documents = photoPages(deployment.photos.files.store);
+    const documents = photoPages(deployment.photos.files);
     add({ name, routes, database, deploymentOf: () => deployment, documents, loadPages }, [name]);
   }
   if (config.ports.messages !== undefined) {

@@ -407,7 +407,7 @@ const byStatus = {
     ],
     storage_unavailable: [
       'The storage is unreachable or does not respond in time.',
-      'The database is down, locked or stalled. A write that received this response may or may not have happened.',
+      'The database, or the storage of the photos, is down, locked or stalled. A write that received this response may or may not have happened.',
       'Try again after `Retry-After` seconds. Send writes with the same `Idempotency-Key`.',
     ],
     overloaded: [

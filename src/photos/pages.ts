@@ -1,10 +1,10 @@
 import type { PageRoute } from '../lib/http/server/pages.ts';
 import { anyOrigin } from '../lib/http/server/responses.ts';
-import type { PhotoStore } from './files/photo-store.ts';
+import type { PhotoFiles } from './files/photo-files.ts';
 import { photoSizes } from './photo.ts';
 
 /** Returns the page that serves the sizes of photos. Their content never changes, so everyone may keep them for ever. */
-export function photoPages(store: PhotoStore): readonly PageRoute[] {
+export function photoPages(files: Pick<PhotoFiles, 'find'>): readonly PageRoute[] {
   return [
     {
       method: 'GET',
@@ -12,7 +12,7 @@ export function photoPages(store: PhotoStore): readonly PageRoute[] {
       async handle({ parameters: { photoId = '', file = '' } }) {
         const size = photoSizes.find(one => `${one}.jpg` === file);
         if (size === undefined || !/^[0-9a-f]{64}$/.test(photoId)) return undefined;
-        const found = await store.find(photoId, size);
+        const found = await files.find(photoId, size);
         if (found === undefined) return undefined;
         return {
           status: 200,

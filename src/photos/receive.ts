@@ -104,5 +104,5 @@ async function findStored({ database, photos: { files } }: ReceiveDeps, hash: st
   const known = await findPhoto(database, hash);
   if (known === undefined) return undefined;
   await database.write(tx => keepPhoto(tx, known));
-  return (await files.store.has(hash)) ? known : undefined;
+  return (await files.has(hash)) ? known : undefined;
 }

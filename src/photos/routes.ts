@@ -131,7 +131,7 @@ function operationsOn<Row extends HolderRow>({ holders, name, parameter, owners,
       requireOwner(caller, holders.ownerOf(holder));
       const { id } = findIn(photosOf(holder), photoIn(path));
       const { type } = (await findPhoto(context.database, id))!;
-      const file = await context.photos.files.store.find(id, 'original');
+      const file = await context.photos.files.find(id, 'original');
       if (file === undefined) throw problem('photo_not_found');
       const name = `photo.${type === 'image/jpeg' ? 'jpg' : type.slice('image/'.length)}`;
       return {

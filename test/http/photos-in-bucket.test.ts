@@ -110,6 +110,24 @@ describe('photos in a bucket', () => {
     assert.equal((await fetch(body.urls[600])).status, 200);
   });
 
+  it('answers 503 if the storage fails once it has named the size of a file', async () => {
+    const petId = await newPet();
+    const { body } = await upload(baseUrl, key, petId, await image('jpeg', { color: '#312' }));
+    const original = `${baseUrl}/pets/${petId}/photos/${body.id}/original`;
+    for (const [url, headers] of [
+      [body.urls[600], {}],
+      [original, { authorization: `Bearer ${key}` }],
+    ]) {
+      storage.intercept = method => (method === 'GET' ? 500 : undefined);
+      const refused = await fetch(url, { headers });
+      assert.deepEqual([refused.status, (await refused.json()).code], [503, 'storage_unavailable']);
+      assert.match(refused.headers.get('retry-after')!, /^\d+$/);
+      assert.equal((await fetch(url, { headers, method: 'HEAD' })).status, 200);
+      storage.intercept = undefined;
+      assert.equal((await fetch(url, { headers })).status, 200);
+    }
+  });
+
   it('keeps every size of a photo while another upload of the same bytes fails', { timeout: 30_000 }, async () => {
     const [petId, other] = [await newPet(), await newPet()];
     const bytes = await image('jpeg', { color: '#231' });

@@ -1,20 +1,31 @@
 import assert from 'node:assert/strict';
+import { readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import sharp from 'sharp';
 import { findPhoto } from '../../src/photos/references.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { hashOf, image, upload } from '../support/photos.ts';
 import { type Reply, send, serve, type TestService } from '../support/serving.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 overEachEngine(engine => {
   describe('photos of animals over HTTP', () => {
     let serving: TestService;
     let baseUrl: string;
+    let photosDirectory: string;
     let owner: string;
     let accountId: number;
 
     before(async () => {
-      serving = await serve({ environment: { ...(await engine.settings()), PETSTORE_STAGING_PORT: '' } });
+      photosDirectory = temporaryDirectory();
+      serving = await serve({
+        environment: {
+          ...(await engine.settings()),
+          PETSTORE_STAGING_PORT: '',
+          PETSTORE_PHOTOS_DIRECTORY: photosDirectory,
+        },
+      });
       baseUrl = serving.urls.production;
       ({ token: owner, accountId } = await serving.newKey());
     });
@@ -216,6 +227,39 @@ overEachEngine(engine => {
       assert.equal((await fetch(shown)).status, 404);
       assert.equal((await upload(baseUrl, owner, petId, photo)).status, 201);
       assert.equal((await fetch(shown)).status, 200);
+    });
+
+    it('answers 503 while the directory cannot be read or written, and changes nothing', async () => {
+      const petId = await newPet();
+      const photo = await image('jpeg', { color: '#654' });
+      const { body: stored } = await upload(baseUrl, owner, petId, await image('jpeg', { color: '#645' }));
+      const original = `${baseUrl}/pets/${petId}/photos/${stored.id}/original`;
+      const headers = { authorization: `Bearer ${owner}` };
+      const directory = join(photosDirectory, 'production');
+      // A file in its place fails like a file system that is read-only, also for root.
+      const assertUnavailable = async (name: string, request: () => Promise<Response>) => {
+        await rename(join(directory, name), join(directory, 'aside'));
+        await writeFile(join(directory, name), '');
+        const refused = await request();
+        assert.deepEqual([refused.status, (await refused.json()).code], [503, 'storage_unavailable']);
+        assert.match(refused.headers.get('retry-after')!, /^\d+$/);
+        await rm(join(directory, name));
+        await rename(join(directory, 'aside'), join(directory, name));
+        assert.equal((await fullPet(petId)).photos.length, 1);
+      };
+      const add = () =>
+        fetch(`${baseUrl}/pets/${petId}/photos`, {
+          method: 'POST',
+          headers: { ...headers, 'content-type': 'image/jpeg' },
+          body: new Uint8Array(photo),
+        });
+      const prefix = stored.id.slice(0, 2);
+      await assertUnavailable('drafts', add);
+      await assertUnavailable(prefix, () => fetch(stored.urls[600]));
+      await assertUnavailable(prefix, () => fetch(original, { headers }));
+      assert.equal((await add()).status, 201);
+      assert.equal((await fetch(original, { headers })).status, 200);
+      assert.deepEqual(await readdir(join(directory, 'drafts')), []);
     });
 
     it('rejects photos of other owners, unknown animals and outdated versions', async () => {

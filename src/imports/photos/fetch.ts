@@ -42,7 +42,7 @@ export async function fetchPhoto(
   const receive = (file: AsyncIterable<Buffer>) =>
     receivePhoto(deployment, petPhotos, uploader, petId, file, async (_, store) => add(await store()));
   const address = photoAddressIn(url);
-  const stored = address && (await deployment.photos.files.store.find(address.hash, address.size));
+  const stored = address && (await deployment.photos.files.find(address.hash, address.size));
   if (stored !== undefined) return receive(stored.parts);
 
   const endMs = performance.now() + deadlineMs;

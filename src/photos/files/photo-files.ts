@@ -7,8 +7,8 @@ import { createDirectory } from '../../lib/storage/sqlite/data-directory.ts';
 import type { PhotoType } from '../photo.ts';
 import { diskProblem } from './disk-problem.ts';
 import type { Dimensions, PhotoEncoder } from './encoder.ts';
-import { ORIGINAL } from './names.ts';
-import type { PhotoStore } from './photo-store.ts';
+import { ORIGINAL, type PhotoVariant } from './names.ts';
+import type { PhotoFile, PhotoStore } from './photo-store.ts';
 
 /** A photo that was received and is not stored yet. Its directory is deleted when it is disposed. */
 export interface Draft extends AsyncDisposable {
@@ -30,11 +30,13 @@ export class PhotoFiles {
 
   /**
    * Writes a file as it arrives.
-   * @throws {Problem} `invalid_photo` if it is no JPEG, PNG or WebP; `storage_full`; what reading the chunks throws
+   * @throws {Problem} `invalid_photo` if it is no JPEG, PNG or WebP; `storage_full`; `storage_unavailable`; what reading the
+   *   chunks throws
    */
   async receive(chunks: AsyncIterable<Buffer>): Promise<Draft> {
     const directory = join(this.store.drafts, randomUUID());
-    const discard = () => rm(directory, { recursive: true, force: true });
+    // What cannot be deleted now is deleted after a day.
+    const discard = () => rm(directory, { recursive: true, force: true }).catch(() => {});
     try {
       createDirectory(this.store.drafts);
       await mkdir(directory, { mode: 0o700 });
@@ -65,19 +67,49 @@ export class PhotoFiles {
   /**
    * Makes the sizes of a draft beside it, and flushes all files.
    * @param client the account that the photo is for
-   * @throws {Problem} `invalid_photo`; `overloaded`; `storage_full`
+   * @throws {Problem} `invalid_photo`; `overloaded`; `storage_full`; `storage_unavailable`
    */
   encode({ directory, type }: Draft, client: number): Promise<Dimensions> {
     return this.#encoder.encode(directory, type, client);
   }
 
-  /** Stores a draft that has its sizes, unless it is stored already. @throws {Problem} `storage_full` */
+  /** Reports whether a photo is stored. @throws {Problem} `storage_unavailable` */
+  async has(hash: string): Promise<boolean> {
+    try {
+      return await this.store.has(hash);
+    } catch (error) {
+      throw problemOf(error);
+    }
+  }
+
+  /**
+   * Returns one file of a photo; `undefined` if it is not stored.
+   * @throws {Problem} `storage_unavailable`, which reading the file throws too
+   */
+  async find(hash: string, variant: PhotoVariant): Promise<PhotoFile | undefined> {
+    try {
+      const found = await this.store.find(hash, variant);
+      return found && { ...found, parts: withProblems(found.parts) };
+    } catch (error) {
+      throw problemOf(error);
+    }
+  }
+
+  /** Stores a draft that has its sizes, unless it is stored already. @throws {Problem} `storage_full`, `storage_unavailable` */
   async add({ hash, directory }: Draft): Promise<void> {
     try {
       await this.store.add(hash, directory);
     } catch (error) {
       throw problemOf(error);
     }
+  }
+}
+
+async function* withProblems(parts: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  try {
+    yield* parts;
+  } catch (error) {
+    throw problemOf(error);
   }
 }
 

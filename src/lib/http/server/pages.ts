@@ -87,7 +87,7 @@ export class PageServer {
       const content = await this.#contentOf(exchange, page);
       if (content === undefined) this.reject(exchange, this.#errors.problem('route_not_found'), connection, page);
       else {
-        writePage(exchange, content, connection);
+        await writePage(exchange, content, connection);
         this.#options.onPage?.(exchange, page.path, '');
       }
     } catch (error) {

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
+import type { MaybePromise } from '../../maybe-promise.ts';
 import type { ResponseStream, ResponseWriter } from '../route.ts';
 import { isKnown } from './conditional.ts';
 import type { Exchange } from './exchange.ts';
@@ -115,12 +116,15 @@ export function writeResponse(
   response.end(bytes);
 }
 
-/** Writes a page outside the API. */
+/**
+ * Writes a page outside the API. For one in parts, the promise resolves once it has started.
+ * @throws what reading the first part throws; nothing is written then
+ */
 export function writePage(
   { request, response, requestId, tls }: Pick<Exchange, 'request' | 'response' | 'requestId' | 'tls'>,
   page: PageContent,
   connection: readonly string[],
-): void {
+): MaybePromise<void> {
   const { etag, cacheControl = etag === undefined ? 'no-store' : 'no-cache', headers = [], compressed } = page;
   const { 'if-none-match': ifNoneMatch, 'accept-encoding': accepted = '' } = request.headers;
   const isCurrent = etag !== undefined && ifNoneMatch !== undefined && isKnown(ifNoneMatch, etag);
@@ -131,10 +135,25 @@ export function writePage(
   if (compressed !== undefined) all.push('Vary', 'Accept-Encoding');
   if (encoding !== undefined && !isCurrent) all.push('Content-Encoding', encoding);
   if (page.parts !== undefined && !isCurrent && request.method !== 'HEAD') {
-    writeParts(response, page, page.parts, all.concat(connection));
-    return;
+    return startParts(page.parts).then(parts => writeParts(response, page, parts, all.concat(connection)));
   }
   writeResponse(response, isCurrent ? { status: 304, bytes: '' } : content, all.concat(connection));
+}
+
+/** Reads the first part, so that an error of the storage can still be the response. Returns all parts. */
+export async function startParts<Part>(parts: AsyncIterable<Part>): Promise<AsyncIterable<Part>> {
+  const iterator = parts[Symbol.asyncIterator]();
+  let first: IteratorResult<Part> | undefined = await iterator.next();
+  return {
+    [Symbol.asyncIterator]: () => ({
+      async next() {
+        const read = first ?? (await iterator.next());
+        first = undefined;
+        return read;
+      },
+      return: async value => (await iterator.return?.(value)) ?? { done: true, value },
+    }),
+  };
 }
 
 /** Writes a response whose body is read as the client takes it. */
@@ -144,7 +163,10 @@ export function writeParts(
   parts: AsyncIterable<string | Buffer>,
   headers: readonly string[],
 ): void {
-  if (response.headersSent || response.destroyed) return;
+  if (response.headersSent || response.destroyed) {
+    void parts[Symbol.asyncIterator]().return?.();
+    return;
+  }
   const own = ['Content-Type', contentType, ...(length === undefined ? [] : ['Content-Length', `${length}`])];
   response.writeHead(status, own.concat(headers));
   // If reading fails, the connection breaks off, so that the client sees that the response is not complete.

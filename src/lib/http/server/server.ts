@@ -20,6 +20,7 @@ import {
   commonHeaders,
   type EncodedResponse,
   LINGER_MS,
+  startParts,
   writeParts,
   writePreflight,
   writeResponse,
@@ -369,8 +370,11 @@ export class HttpServer<Context> {
       const ofRoute = route.headers(exchange);
       const connection = this.#connectionHeaders;
       const all = common.concat('X-Request-Id', requestId, headers, encoded.headers, ofRoute, connection);
-      if (encoded.parts === undefined) writeResponse(response, encoded, all);
-      else this.#respondWithFile(exchange, route, encoded, encoded.parts, all);
+      if (encoded.parts !== undefined) {
+        this.#respondWithFile(exchange, route, encoded, encoded.parts, all);
+        return;
+      }
+      writeResponse(response, encoded, all);
     } else {
       const { contentType = '' } = route.route.successes.find(({ status }) => status === encoded.status) ?? {};
       const writer = writeStream(exchange, encoded, contentType, encoded.stream);
@@ -383,17 +387,25 @@ export class HttpServer<Context> {
     this.#report(exchange, encoded.status);
   }
 
-  #respondWithFile(
-    { request, response }: RoutedExchange<Context>,
+  async #respondWithFile(
+    exchange: RoutedExchange<Context>,
     { route }: BoundRoute<Context>,
     encoded: EncodedResponse,
     parts: AsyncIterable<Buffer>,
     headers: readonly string[],
-  ): void {
+  ): Promise<void> {
+    const { request, response } = exchange;
     const { contentType = '' } = route.successes.find(({ status }) => status === encoded.status) ?? {};
+    const content = { ...encoded, contentType };
     const isHead = request.method === 'HEAD';
-    if (isHead && encoded.length !== undefined) writeResponse(response, { ...encoded, contentType }, headers);
-    else writeParts(response, { ...encoded, contentType }, isHead ? noParts() : parts, headers);
+    try {
+      if (isHead && encoded.length !== undefined) writeResponse(response, content, headers);
+      else writeParts(response, content, isHead ? noParts() : await startParts(parts), headers);
+    } catch (error) {
+      this.#fail(exchange, error);
+      return;
+    }
+    this.#report(exchange, encoded.status);
   }
 
   #reject(exchange: RoutedExchange<Context>, problem: Problem, key: KeyOwner | undefined = exchange.caller): void {
