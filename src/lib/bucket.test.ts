@@ -84,6 +84,36 @@ describe('a bucket', () => {
     assert.equal(await new Bucket(server.bucket).sizeOf('x'), undefined);
   });
 
+  it('reports a file that stops arriving, and waits for readers', async t => {
+    let isStalled = false;
+    const storage = createServer((request, response) => {
+      response.writeHead(200, request.url!.endsWith('/chunked') ? {} : { 'content-length': 200_000 });
+      if (request.method === 'HEAD') response.end();
+      else {
+        response.write(Buffer.alloc(100_000));
+        if (!isStalled) response.end(Buffer.alloc(100_000));
+      }
+    }).listen(0, '127.0.0.1');
+    t.after(() => {
+      storage.close();
+      storage.closeAllConnections();
+    });
+    await new Promise(resolve => storage.once('listening', resolve));
+    const { port } = storage.address() as { port: number };
+    const settings = { ...server.bucket, url: `http://127.0.0.1:${port}/photos` };
+    const bucket = new Bucket(settings, { deadlineMs: 200, requestsMax: 1 });
+    let bytes = 0;
+    for await (const part of bucket.read('file')) {
+      if (bytes === 0) await sleep(400);
+      bytes += part.length;
+    }
+    assert.equal(bytes, 200_000);
+    isStalled = true;
+    await assert.rejects(contentOf(bucket, 'file'), /\/photos does not respond in time\.$/);
+    await assert.rejects(bucket.sizeOf('chunked'), /\/photos does not respond with the size of chunked\.$/);
+    assert.equal(await bucket.sizeOf('file'), 200_000);
+  });
+
   it('reports a server that is down or elsewhere', async () => {
     const closed = createServer().listen(0, '127.0.0.1');
     await new Promise(resolve => closed.once('listening', resolve));

@@ -13,7 +13,7 @@ export interface BucketSettings {
 }
 
 export interface BucketOptions {
-  /** How long the storage may take for each request. A file that is read may take longer once it has started. */
+  /** How long the storage may take for each request, or for each part of a file that is read. */
   readonly deadlineMs?: number;
   /** The most requests in progress; further ones are rejected. */
   readonly requestsMax?: number;
@@ -67,20 +67,30 @@ export class Bucket {
   /** Returns the size of an object, in bytes; `undefined` if there is none. */
   async sizeOf(key: string): Promise<number | undefined> {
     const response = await this.#exchange('HEAD', key, { accepted: [404] });
-    return response.status === 404 ? undefined : Number(response.headers.get('content-length'));
+    if (response.status === 404) return undefined;
+    const length = response.headers.get('content-length');
+    if (length === null) throw unavailable(`${this.url} does not respond with the size of ${key}.`);
+    return Number(length);
   }
 
   /** Yields an object as it arrives. @throws {StorageError} if there is none too */
   async *read(key: string): AsyncGenerator<Buffer> {
     this.#start();
+    const late = new AbortController();
+    const newTimer = () => setTimeout(() => late.abort(), this.#deadlineMs);
+    let timer = newTimer();
     try {
-      const late = new AbortController();
-      const timer = setTimeout(() => late.abort(), this.#deadlineMs);
-      const response = await this.#send('GET', key, {}, late.signal).finally(() => clearTimeout(timer));
-      for await (const chunk of response.body!) yield Buffer.from(chunk);
+      const response = await this.#send('GET', key, {}, late.signal);
+      for await (const chunk of response.body!) {
+        // The reader may take any time.
+        clearTimeout(timer);
+        yield Buffer.from(chunk);
+        timer = newTimer();
+      }
     } catch (error) {
       throw error instanceof StorageError ? error : this.#unreachable(error);
     } finally {
+      clearTimeout(timer);
       this.#requests--;
     }
   }

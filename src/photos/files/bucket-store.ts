@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Bucket } from '../../lib/bucket.ts';
+import { StorageError } from '../../lib/storage/database.ts';
 import { DRAFTS, fileOf, ORIGINAL, type PhotoVariant, pathOf, photoVariants } from './names.ts';
 import type { BucketLocation, PhotoFile, PhotoStore } from './photo-store.ts';
 
@@ -30,7 +31,7 @@ export class BucketStore implements PhotoStore {
   async find(hash: string, variant: PhotoVariant): Promise<PhotoFile | undefined> {
     const key = this.#keyOf(hash, variant);
     const length = await this.#bucket.sizeOf(key);
-    return length === undefined ? undefined : { length, parts: this.#bucket.read(key) };
+    return length === undefined ? undefined : { length, parts: this.#read(key, length) };
   }
 
   async copyTo(hash: string, directory: string): Promise<boolean> {
@@ -45,6 +46,20 @@ export class BucketStore implements PhotoStore {
 
   async delete(hash: string): Promise<void> {
     for (const variant of photoVariants.toReversed()) await this.#bucket.delete(this.#keyOf(hash, variant));
+  }
+
+  async *#read(key: string, length: number): AsyncGenerator<Buffer> {
+    let bytes = 0;
+    for await (const part of this.#bucket.read(key)) {
+      bytes += part.length;
+      if (bytes > length) break;
+      yield part;
+    }
+    if (bytes === length) return;
+    // A response with another length than its headers say would mix up the next responses of the connection.
+    throw new StorageError('unavailable', `${this.#bucket.url} does not respond with the ${length} bytes of ${key}.`, {
+      publicMessage: 'The object storage cannot be used at the moment.',
+    });
   }
 
   #keyOf(hash: string, variant: PhotoVariant): string {
