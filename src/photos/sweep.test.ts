@@ -12,7 +12,7 @@ import { deletePet } from '../pets/pets.ts';
 import { DiskStore } from './files/disk-store.ts';
 import { petPhotos } from './holders.ts';
 import { addPhoto, deletePhoto } from './photos.ts';
-import { keepPhoto, photoBytes } from './references.ts';
+import { findPhoto, keepPhoto, photoBytes } from './references.ts';
 import { deleteFailedUpload, deleteUnused } from './sweep.ts';
 
 /** What a row has besides the hash. */
@@ -106,6 +106,25 @@ onEachEngine(engine => {
       assert.equal(await deleteUnused(store.database, photos), 1);
       assert.equal(await photos.has(hash), false);
       await add(pet, hash);
+    });
+
+    it('deletes the other photos if one cannot be deleted', async () => {
+      const hashes = [await storeFiles(), await storeFiles(), await storeFiles()];
+      for (const hash of hashes) await store.database.write(tx => keepPhoto(tx, { ...facts, hash }));
+      store.clock.advance(DAY);
+      const failing = Object.assign(Object.create(photos) as DiskStore, {
+        async delete(hash: string) {
+          if (hash === hashes[0]) throw new Error('not permitted');
+          await photos.delete(hash);
+        },
+      });
+      await assert.rejects(deleteUnused(store.database, failing), /not permitted/);
+      const known = await Promise.all(hashes.map(hash => findPhoto(store.database, hash)));
+      assert.deepEqual(
+        known.map(photo => photo?.hash),
+        [hashes[0], undefined, undefined],
+      );
+      assert.equal(await deleteUnused(store.database, photos), 1);
     });
 
     it('deletes files again ten minutes after a process was killed that was deleting them', async () => {

@@ -76,13 +76,18 @@ async function deleteMarkedBy(
     return { hashes, since: tx.now };
   });
   if (hashes.length === 0) return 0;
-  const marked = { hashes: JSON.stringify(hashes), since };
-  const failed = (await Promise.allSettled(hashes.map(hash => store.delete(hash)))).find(
-    one => one.status === 'rejected',
-  );
-  if (failed === undefined) return database.write(tx => tx.run(deleteMarked, marked));
-  await database.write(tx => tx.run(unmark, marked));
-  throw failed.reason;
+  const results = await Promise.allSettled(hashes.map(hash => store.delete(hash)));
+  const marked = (status: 'fulfilled' | 'rejected') => {
+    return { hashes: JSON.stringify(hashes.filter((_, index) => results[index]!.status === status)), since };
+  };
+  // A photo that cannot be deleted keeps no other.
+  const deleted = await database.write(async tx => {
+    await tx.run(unmark, marked('rejected'));
+    return tx.run(deleteMarked, marked('fulfilled'));
+  });
+  const failed = results.find(one => one.status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
+  return deleted;
 }
 
 const unusedSince = query((db, p: Params<{ upTo: number; markedUpTo: number; limit: number }>, engine) =>
