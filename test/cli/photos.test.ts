@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { readConfig } from '../../src/config.ts';
@@ -84,12 +84,17 @@ for (const { name, skip, create } of emptyPlaces) {
     });
 
     it('are missed by verify', async () => {
-      rmSync(join(directoryOf(here), id.slice(0, 2), id, '600.jpg'));
-      const { code, printed } = await petstore(here, 'verify', '--json');
-      assert.equal(code, 1);
-      assert.deepEqual(JSON.parse(printed).findings, [
-        { deployment: 'production', check: 'files of photos', finding: `The photo ${id} lacks the size 600.` },
-      ]);
+      const file = join(directoryOf(here), id.slice(0, 2), id, '600.jpg');
+      const assertFinding = async (finding: string) => {
+        const { code, printed } = await petstore(here, 'verify', '--json');
+        assert.equal(code, 1);
+        const check = 'files of photos';
+        assert.deepEqual(JSON.parse(printed).findings, [{ deployment: 'production', check, finding }]);
+      };
+      truncateSync(file, 300);
+      await assertFinding(`The photo ${id} has a damaged size 600.`);
+      rmSync(file);
+      await assertFinding(`The photo ${id} lacks the size 600.`);
     });
   });
 }

@@ -5,7 +5,7 @@ import { StorageError } from '../../lib/storage/database.ts';
 import { createDirectory } from '../../lib/storage/sqlite/data-directory.ts';
 import { photoSizes } from '../photo.ts';
 import { ORIGINAL } from './names.ts';
-import type { PhotoStore } from './photo-store.ts';
+import type { PhotoFile, PhotoStore } from './photo-store.ts';
 
 /** How many photos were copied or found, and how many are missing. */
 export interface PhotoCounts {
@@ -50,7 +50,9 @@ async function copyPhoto(from: PhotoStore, to: PhotoStore, hash: string): Promis
 export async function damageOf(store: PhotoStore, hash: string): Promise<string | undefined> {
   if (!(await store.has(hash))) return 'has no files';
   for (const size of photoSizes) {
-    if (!(await store.find(hash, size))?.length) return `lacks the size ${size}`;
+    const file = await store.find(hash, size);
+    if (!file?.length) return `lacks the size ${size}`;
+    if (!(await isWhole(file))) return `has a damaged size ${size}`;
   }
   try {
     const digest = createHash('sha256');
@@ -61,3 +63,17 @@ export async function damageOf(store: PhotoStore, hash: string): Promise<string 
     return 'has no original that can be read';
   }
 }
+
+/** Reports whether a file can be read and has the beginning and the end of a JPEG. */
+async function isWhole({ parts }: PhotoFile): Promise<boolean> {
+  try {
+    const bytes = Buffer.concat(await Array.fromAsync(parts));
+    return bytes.subarray(0, 2).equals(START_OF_IMAGE) && bytes.subarray(-2).equals(END_OF_IMAGE);
+  } catch (error) {
+    if (error instanceof StorageError) throw error;
+    return false;
+  }
+}
+
+const START_OF_IMAGE = Buffer.from([0xff, 0xd8]);
+const END_OF_IMAGE = Buffer.from([0xff, 0xd9]);
