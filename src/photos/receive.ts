@@ -18,6 +18,7 @@ export type Uploader = Actor & { readonly accountId: number; readonly plan: stri
 /**
  * Receives the file of a photo for a pet or an organization, and discards it unless `add` stores and adds it.
  * @param add gets the hash of the file, and the function that makes its sizes and stores them
+ * @param options.isRetry whether `add` may replay an earlier response, also if there is no such pet or organization any more
  * @throws {Problem} what `holders.get` throws; `not_owner`; `overloaded`; `invalid_photo`; `storage_full`; what reading the file
  *   throws
  */
@@ -28,11 +29,16 @@ export async function receivePhoto<Row extends HolderRow, T>(
   id: number,
   file: AsyncIterable<Buffer>,
   add: (hash: string, store: () => Promise<PhotoFacts>) => Promise<T>,
+  { isRetry = false } = {},
 ): Promise<T> {
   const { accountId } = uploader;
   const { files, uploads } = deployment.photos;
-  const holder = await holders.get(deployment.database, uploader, id, nowOf(deployment));
-  requireOwner(uploader, holders.ownerOf(holder));
+  const requireHolder = async () => {
+    const holder = await holders.get(deployment.database, uploader, id, nowOf(deployment));
+    requireOwner(uploader, holders.ownerOf(holder));
+    return holder;
+  };
+  if (!isRetry) await requireHolder();
   if (!uploads.reserve(accountId, 1)) {
     const message = 'The account uploads too many photos at the same time; nothing was changed.';
     throw problem('overloaded', message, { headers: ['Retry-After', '2'] });
@@ -41,7 +47,7 @@ export async function receivePhoto<Row extends HolderRow, T>(
     await using draft = await files.receive(file);
     let keptAt: number | null = null;
     const store = async () => {
-      await requireSpace(deployment, holders, uploader, holder, draft);
+      await requireSpace(deployment, holders, uploader, await requireHolder(), draft);
       const known = await findStored(deployment, draft.hash);
       if (known !== undefined) return known;
       const { hash, type, bytes } = draft;

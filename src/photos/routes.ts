@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { nowOf, operation } from '../deployment.ts';
 import { problem } from '../errors.ts';
-import { withIdempotency, withIdempotencyAfter } from '../idempotency/idempotency.ts';
+import { hasStoredResponse, withIdempotency, withIdempotencyAfter } from '../idempotency/idempotency.ts';
 import { etagOf } from '../lib/etag.ts';
 import type { PathParameter, RouteResponse } from '../lib/http/route.ts';
 import { OrganizationId } from '../organizations/organization.ts';
@@ -11,7 +11,7 @@ import { type HolderRow, organizationPhotos, type PhotoHolders, petPhotos } from
 import { AltText, PHOTO_BYTES_MAX, Photo, PhotoId, PhotoPatch, photoOf, photoTypes } from './photo.ts';
 import { deletePhoto, findIn, type HeldPhoto, updatePhoto } from './photos.ts';
 import { addReceived, receivePhoto, requireOwner } from './receive.ts';
-import { findPhoto, photosOf } from './references.ts';
+import { findPhoto, type PhotoFacts, photosOf } from './references.ts';
 
 const photoId = {
   schema: PhotoId,
@@ -57,16 +57,17 @@ function operationsOn<Row extends HolderRow>({ holders, name, parameter, owners,
     ],
     errors: ['invalid_photo', 'not_owner', 'photo_limit_exceeded', 'photo_storage_exceeded'],
     examples: examples.add,
-    handle(request) {
+    async handle(request) {
       const { context, caller, path, query, upload, checkPreconditions } = request;
-      return receivePhoto(context, holders, caller, idIn(path), upload!, (hash, store) =>
+      const isRetry = await hasStoredResponse(request);
+      const add = (hash: string, store: () => Promise<PhotoFacts>) =>
         // A retry with the same Idempotency-Key sends the same bytes.
         withIdempotencyAfter({ ...request, body: hash }, store, async (tx, photo) => {
           const options = { alt: query.alt, checkPreconditions };
           const { isNew, ...added } = await addReceived(tx, context, holders, caller, idIn(path), photo, options);
           return { ...responseOf(request, added), status: isNew ? 201 : 200 };
-        }),
-      );
+        });
+      return receivePhoto(context, holders, caller, idIn(path), upload!, add, { isRetry });
     },
   });
 

@@ -214,6 +214,10 @@ overEachEngine(engine => {
       assert.deepEqual([retry.status, retry.body], [201, first.body]);
       assert.equal(retry.headers.get('idempotency-replayed'), 'true');
       assert.equal((await upload(baseUrl, owner, petId, other, { headers })).body.code, 'idempotency_key_reused');
+      await call('DELETE', `/pets/${petId}`);
+      const late = await upload(baseUrl, owner, petId, photo, { headers });
+      assert.deepEqual([late.status, late.body], [201, first.body], 'although the animal was deleted');
+      assert.equal((await upload(baseUrl, owner, petId, photo)).status, 404);
     });
 
     it('keeps no files of a photo that is not added', async () => {
