@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Browser } from 'playwright-core';
 import { type Params, query, sql } from '../../src/schema.ts';
 import { cookieNames, formTokenOf } from '../../src/sessions/cookies.ts';
@@ -51,6 +52,8 @@ describe('the pages of imports', { skip: skipBrowser }, () => {
     for (;;) {
       const { text } = await person.open(path);
       if (!text.includes('data-running')) return text;
+      // A network may open 600 pages a minute.
+      await pause(100);
     }
   };
 
