@@ -11,6 +11,7 @@ import { mainExample } from '../../src/web/reference/operations.ts';
 import { languages, sampleOf } from '../../src/web/reference/samples.ts';
 import { type ExampleStore, examplesAt, openExampleStore, prepare } from '../support/examples.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 const run = promisify(execFile);
@@ -141,6 +142,9 @@ describe('the samples of the reference', () => {
   });
   after(() => store?.serving.stop());
 
+  /** Some commands save a file. */
+  const directory = temporaryDirectory();
+
   const read = routes.filter(
     route => route.method === 'GET' && !route.streams && mainExample(route)!.given === undefined,
   );
@@ -148,7 +152,7 @@ describe('the samples of the reference', () => {
   for (const route of read) {
     it(`runs ${route.operationId} with curl as it is shown`, async () => {
       const command = codeOf('curl', route).replace(/^curl /, 'curl -s -w "\\n%{http_code}" ');
-      const { stdout } = await run('sh', ['-c', command], { env: environment(route) });
+      const { stdout } = await run('sh', ['-c', command], { cwd: directory, env: environment(route) });
       assert.equal(stdout.split('\n').at(-1), String(mainExample(route)!.status), stdout);
     });
   }
