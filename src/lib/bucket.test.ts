@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AwsV4Signer } from 'aws4fetch';
+import { startHttpServer } from '../../test/support/http-server.ts';
 import { openS3Server, type S3Server } from '../../test/support/s3-server.ts';
 import { Bucket } from './bucket.ts';
 
@@ -86,21 +87,15 @@ describe('a bucket', () => {
 
   it('reports a file that stops arriving, and waits for readers', async t => {
     let isStalled = false;
-    const storage = createServer((request, response) => {
+    const origin = await startHttpServer(t, (request, response) => {
       response.writeHead(200, request.url!.endsWith('/chunked') ? {} : { 'content-length': 200_000 });
       if (request.method === 'HEAD') response.end();
       else {
         response.write(Buffer.alloc(100_000));
         if (!isStalled) response.end(Buffer.alloc(100_000));
       }
-    }).listen(0, '127.0.0.1');
-    t.after(() => {
-      storage.close();
-      storage.closeAllConnections();
     });
-    await new Promise(resolve => storage.once('listening', resolve));
-    const { port } = storage.address() as { port: number };
-    const settings = { ...server.bucket, url: `http://127.0.0.1:${port}/photos` };
+    const settings = { ...server.bucket, url: `${origin}/photos` };
     const bucket = new Bucket(settings, { deadlineMs: 200, requestsMax: 1 });
     let bytes = 0;
     for await (const part of bucket.read('file')) {

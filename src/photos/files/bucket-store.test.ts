@@ -1,23 +1,22 @@
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
 import { describe, it } from 'node:test';
+import { startHttpServer } from '../../../test/support/http-server.ts';
 import { BucketStore } from './bucket-store.ts';
 
 describe('photos of a bucket', () => {
   it('have the length that the storage has named, or fail', async t => {
     let sent = 10;
-    const storage = createServer((request, response) => {
+    const origin = await startHttpServer(t, (request, response) => {
       if (request.method === 'HEAD') response.writeHead(200, { 'content-length': 10 }).end();
       else response.end(Buffer.alloc(sent));
-    }).listen(0, '127.0.0.1');
-    t.after(() => {
-      storage.close();
-      storage.closeAllConnections();
     });
-    await new Promise(resolve => storage.once('listening', resolve));
-    const { port } = storage.address() as { port: number };
-    const url = `http://127.0.0.1:${port}/photos`;
-    const settings = { url, region: 'us-east-1', accessKeyId: 'a', secretAccessKey: 'b', prefix: 'production/' };
+    const settings = {
+      url: `${origin}/photos`,
+      region: 'us-east-1',
+      accessKeyId: 'a',
+      secretAccessKey: 'b',
+      prefix: 'production/',
+    };
     const store = new BucketStore('/nowhere', settings);
     const read = async () => {
       const { length, parts } = (await store.find('0'.repeat(64), 600))!;
