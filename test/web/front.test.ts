@@ -112,8 +112,8 @@ describe('the front page', { skip: skipBrowser }, () => {
 });
 
 const RUNS_MAX = 8;
-/** A slow processor can paint in the middle of an element, which then grows: half of what counts as good. */
-const SHIFT_MAX = 0.05;
+/** A slow processor can paint in the middle of an element, which then grows: a quarter of what counts as good. */
+const SHIFT_MAX = 0.025;
 
 /** Loads a page with an empty cache and a processor that is four times slower. */
 async function load(browser: Browser, url: string) {
