@@ -15,7 +15,7 @@ const byStatus = {
     ],
     invalid_content_type: [
       'The body must be application/json.',
-      'The request has a body with another content type, or without one.',
+      'The request has a body with another content type, or without one, or a compressed one.',
       'Send `Content-Type: application/json`; `PATCH` also accepts `application/merge-patch+json`. Photos are `image/jpeg`, `image/png` or `image/webp`.',
     ],
     invalid_json: [

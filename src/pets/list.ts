@@ -135,7 +135,10 @@ function mergesIds({ id, ownerId, sort }: PetFilter): boolean {
   return !sort.endsWith('name') && id === undefined && ownerId === undefined;
 }
 
-/** Reports whether a list merges the pets of its accounts; among many, rows are tested instead. A search without words merges none. */
+/**
+ * Reports whether a list merges the pets of its accounts; among many, rows are tested instead. A search without words
+ * merges none.
+ */
 function mergesAccounts(filter: PetFilter): boolean {
   if (filter.words?.length === 0) return false;
   return filter.ownerIds !== undefined && filter.ownerIds.length <= MERGED_MAX && mergesIds(filter);

@@ -37,7 +37,10 @@ export function isPreflight({ headers }: IncomingMessage): boolean {
   return headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
 }
 
-/** Reports whether the body of a request is compressed. Other values of Content-Encoding, such as `utf-8`, are mistakes without effect. */
+/**
+ * Reports whether the body of a request is compressed. Other values of Content-Encoding, such as `utf-8`, are mistakes
+ * without effect.
+ */
 export function isCompressed({ headers }: IncomingMessage): boolean {
   return /gzip|deflate|compress|\bbr\b|zstd/i.test(headers['content-encoding'] ?? '');
 }
