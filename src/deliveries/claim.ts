@@ -1,9 +1,9 @@
 import { eventsAt } from '../events/ordering.ts';
 import { type OwnedEvent, withOwners } from '../events/owners.ts';
+import { type Authority, allowsActing, authoritiesOf, type Dependent } from '../keys/authority.ts';
 import type { ColumnValuesOf } from '../lib/fields/field.ts';
 import { TIMEOUT_MS } from '../lib/http/client/client.ts';
 import { type Database, type NextDue, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
-import { type Authority, allowsSending, authoritiesOf, type Dependent } from '../webhooks/authority.ts';
 import { disableUnauthorized } from '../webhooks/disable.ts';
 import { activeSecrets } from '../webhooks/secrets.ts';
 import { deliveryColumns, type deliveryFields } from './delivery.ts';
@@ -77,7 +77,7 @@ export async function claimDueDeliveries(
   const allowed: AllowedClaim[] = [];
   for (const [index, claim] of claims.entries()) {
     const authority = authorities[index]!;
-    if (allowsSending(authority, at)) allowed.push({ ...claim, authority });
+    if (allowsActing(authority, at)) allowed.push({ ...claim, authority });
     else await database.write(tx => withhold(tx, claim, authority));
   }
   return { deliveries: await loadDeliveries(database, allowed), webhooks, more };

@@ -1,9 +1,9 @@
+import { createAuthorityCheck } from '../keys/authority-check.ts';
 import type { Encryptor } from '../lib/encryption.ts';
 import type { OutgoingClient } from '../lib/http/client/client.ts';
 import type { JobType } from '../lib/jobs/job-loop.ts';
 import { adaptiveLimit } from '../lib/jobs/pacing.ts';
 import type { Reader } from '../schema.ts';
-import { createAuthorityCheck } from '../webhooks/authority-check.ts';
 import { type ClaimedDelivery, claimDueDeliveries, releaseClaims } from './claim.ts';
 import { createResultRecorder, type RecorderDeps } from './record-result.ts';
 import { sendDelivery } from './send.ts';

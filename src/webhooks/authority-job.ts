@@ -1,6 +1,6 @@
 import { type RegistryJob, registryJob } from '../accounts/registry-job.ts';
+import { authoritiesOf } from '../keys/authority.ts';
 import { type Database, query, sql } from '../schema.ts';
-import { authoritiesOf } from './authority.ts';
 import { disableUnauthorized, handOverWebhooks } from './disable.ts';
 
 export interface AuthorityDeps {

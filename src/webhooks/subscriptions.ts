@@ -2,8 +2,8 @@ import type { Actor } from '../events/event.ts';
 import type { OwnedEvent } from '../events/owners.ts';
 import { typeFilter } from '../events/public/list-events.ts';
 import { canSee } from '../events/public/visibility.ts';
+import { authoritiesOf } from '../keys/authority.ts';
 import { query, type Reader, sql } from '../schema.ts';
-import { authoritiesOf } from './authority.ts';
 import { webhookColumns } from './webhook.ts';
 
 /** An active webhook, with what decides which events it receives. */

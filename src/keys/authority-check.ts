@@ -1,13 +1,13 @@
 import type { MaybePromise } from '../lib/maybe-promise.ts';
 import type { Reader } from '../schema.ts';
-import { type Authority, allowsSending, authoritiesOf, type Dependent } from './authority.ts';
+import { type Authority, allowsActing, authoritiesOf, type Dependent } from './authority.ts';
 
-/** How old what was read may be when something is sent. Commands that revoke wait longer before they finish. */
+/** How old what was read may be when it is used. Commands that revoke wait longer before they finish. */
 const VALID_MS = 500;
 
 /**
- * Returns a function that reports whether something may be sent to a webhook now, as stored when it is called or later. Call
- * it directly before sending.
+ * Returns a function that reports whether a webhook or an import may act now, as stored when it is called or later. Call it
+ * directly before sending or storing.
  *
  * On the embedded engine it reads at once. On PostgreSQL one query runs at a time, and the calls that come meanwhile share
  * the next one. It rejects when storage is unavailable.
@@ -15,8 +15,8 @@ const VALID_MS = 500;
 export function createAuthorityCheck(
   accounts: Reader,
   now: () => number,
-): (webhook: Dependent) => MaybePromise<boolean> {
-  let waiting: { webhook: Dependent; resolve(allowed: boolean): void; reject(error: unknown): void }[] = [];
+): (dependent: Dependent) => MaybePromise<boolean> {
+  let waiting: { dependent: Dependent; resolve(allowed: boolean): void; reject(error: unknown): void }[] = [];
   let running = false;
 
   async function run() {
@@ -28,13 +28,13 @@ export function createAuthorityCheck(
       waiting = [];
       const startedMs = performance.now();
       try {
-        const webhooks = batch.map(({ webhook }) => webhook);
-        const authorities = await authoritiesOf(accounts, webhooks, now());
+        const dependents = batch.map(({ dependent }) => dependent);
+        const authorities = await authoritiesOf(accounts, dependents, now());
         if (performance.now() - startedMs > VALID_MS) {
           waiting.unshift(...batch);
           continue;
         }
-        for (const [index, { resolve }] of batch.entries()) resolve(allowsSending(authorities[index]!, now()));
+        for (const [index, { resolve }] of batch.entries()) resolve(allowsActing(authorities[index]!, now()));
       } catch (error) {
         for (const { reject } of batch) reject(error);
       }
@@ -42,14 +42,14 @@ export function createAuthorityCheck(
     running = false;
   }
 
-  return webhook => {
+  return dependent => {
     if (accounts.engine === 'postgres') {
       return new Promise((resolve, reject) => {
-        waiting.push({ webhook, resolve, reject });
+        waiting.push({ dependent, resolve, reject });
         if (!running) void run();
       });
     }
-    const [authority] = authoritiesOf(accounts, [webhook], now()) as readonly Authority[];
-    return allowsSending(authority!, now());
+    const [authority] = authoritiesOf(accounts, [dependent], now()) as readonly Authority[];
+    return allowsActing(authority!, now());
   };
 }

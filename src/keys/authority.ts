@@ -1,63 +1,68 @@
 import type { Actor } from '../events/event.ts';
-import { EVERY_SCOPE, scopeSet } from '../keys/key.ts';
 import { type MaybePromise, query, type Reader, sql } from '../schema.ts';
-import type { AuthorityReason, WebhookRow } from './webhook.ts';
+import type { AuthorityReason } from '../webhooks/webhook.ts';
+import { EVERY_SCOPE, scopeSet } from './key.ts';
 
-/** What a webhook depends on. */
-export type Dependent = Pick<WebhookRow, 'accountId' | 'keyId' | 'scopes'>;
+/** What outlives the request that created it, and acts for an account: a webhook or an import. */
+export interface Dependent {
+  readonly accountId: number;
+  /** The key that it depends on; null if it depends on its account alone. */
+  readonly keyId: string | null;
+  readonly scopes: string;
+}
 
-/** What the key and the account of a webhook allow it at present. */
+/** What its key and its account allow a dependent at present. */
 export interface Authority {
-  /** The owner with the scopes of the webhook, whose visibility of events applies. */
+  /** The owner with the scopes of the dependent, whose visibility of events applies. */
   readonly actor: Actor;
   /** The key that it depends on: the last one of a series of rotations. */
   readonly keyId: string | null;
-  /** Why nothing may be sent to it any more. */
+  /** Why it may do nothing any more. */
   readonly ended?: AuthorityReason | undefined;
-  /** Nothing may be sent to it before this time, because its key is banned. */
+  /** It may do nothing before this time, because its key is banned. */
   readonly pausedUntil: number;
   /** When its key expires: milliseconds since the Unix epoch. */
   readonly expiresAt: number;
 }
 
 /**
- * Returns the authority of each webhook, in their order, with one query unless a key was rotated a moment ago.
+ * Returns the authority of each dependent, in their order, with one query unless a key was rotated a moment ago.
  * @param accounts production's database, which stores accounts, keys and bans
  * @param now milliseconds since the Unix epoch
  */
 export function authoritiesOf(
   accounts: Reader,
-  webhooks: readonly Dependent[],
+  dependents: readonly Dependent[],
   now: number,
 ): MaybePromise<readonly Authority[]> {
-  const pairs = JSON.stringify(webhooks.map(({ accountId, keyId }) => [accountId, keyId]));
+  const pairs = JSON.stringify(dependents.map(({ accountId, keyId }) => [accountId, keyId]));
   const rows = accounts.all(accountsAndKeys, { pairs });
   return rows instanceof Promise
-    ? rows.then(read => resolve(accounts, webhooks, read, now))
-    : resolve(accounts, webhooks, rows, now);
+    ? rows.then(read => resolve(accounts, dependents, read, now))
+    : resolve(accounts, dependents, rows, now);
 }
 
-/** Reports whether an authority allows to send now. */
-export function allowsSending({ ended, pausedUntil }: Authority, now: number): boolean {
+/** Reports whether an authority allows to act now. */
+export function allowsActing({ ended, pausedUntil }: Authority, now: number): boolean {
   return ended === undefined && pausedUntil <= now;
 }
 
 function resolve(
   accounts: Reader,
-  webhooks: readonly Dependent[],
+  dependents: readonly Dependent[],
   rows: readonly Row[],
   now: number,
 ): MaybePromise<readonly Authority[]> {
   const byPair = new Map(rows.map(row => [`${row.accountId} ${row.keyId}`, row]));
-  const found = webhooks.map(({ accountId, keyId }) => byPair.get(`${accountId} ${keyId}`)!);
+  const found = dependents.map(({ accountId, keyId }) => byPair.get(`${accountId} ${keyId}`)!);
   if (found.some(({ replacedBy }) => replacedBy !== null)) {
-    const successors = webhooks.map((webhook, index) => {
+    const successors = dependents.map((dependent, index) => {
       const { replacedBy, keyId } = found[index]!;
-      return { ...webhook, keyId: replacedBy ?? keyId };
+      return { ...dependent, keyId: replacedBy ?? keyId };
     });
     return authoritiesOf(accounts, successors, now);
   }
-  return webhooks.map((webhook, index) => authorityOf(webhook, found[index]!, now));
+  return dependents.map((dependent, index) => authorityOf(dependent, found[index]!, now));
 }
 
 function authorityOf({ accountId, scopes }: Dependent, row: Row, now: number): Authority {
