@@ -245,7 +245,7 @@ export const settingTree = {
   },
   pagesPerMinute: count(
     'PETSTORE_PAGES_PER_MINUTE',
-    'The number of pages that one network, or one account that is signed in, makes a node render in any 60 seconds.',
+    'The number of pages that one network, or one account that is signed in, makes a node render in any 60 seconds; a search that reads many animals counts as several.',
     '600',
     1_000_000,
   ),

@@ -52,6 +52,6 @@ export const facets = operation({
     const { context, caller, query } = request;
     const { filter } = await filterOf(context.database, caller, query);
     const categories = await categoriesOf(context.database, filter, request);
-    return { body: await countFacets(context.database, filter, categories, request, nowOf(context)) };
+    return { body: await countFacets(context.database, filter, categories, { request }, nowOf(context)) };
   },
 });

@@ -120,7 +120,7 @@ async function assertAgrees(database: Database, now: number): Promise<void> {
 }
 
 async function facetsOf(database: Database, filter: Omit<PetFilter, 'sort'>, now: number): Promise<FacetCounts> {
-  return countFacets(database, filter, await categoriesOf(database, filter), undefined, now);
+  return countFacets(database, filter, await categoriesOf(database, filter), {}, now);
 }
 
 const columns = ['name', 'category_id', 'status', 'account_id', 'created_at', 'updated_at', 'sex'] as const;

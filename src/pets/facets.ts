@@ -83,7 +83,7 @@ function blocksBetweenAges(now: number): string[] {
 
 /**
  * Returns how many pets have each value of each trait, as of `now`: from the counters for categories and statuses, otherwise
- * of the matching pets among the first 20,000 that the list reads.
+ * of the matching pets among the first 20,000 that the list reads, or as many as `scan` has a budget for.
  * @param categories the categories of the filter
  * @throws {Problem} as `listPets`
  */
@@ -91,7 +91,7 @@ export async function countFacets(
   reader: Reader,
   filter: Omit<PetFilter, 'sort'>,
   categories: readonly number[] | undefined,
-  request: Parameters<typeof findTraits>[2],
+  scan: Parameters<typeof findTraits>[2],
   now: number,
 ): Promise<FacetCounts> {
   const { traits, words, ownerId, ownerIds } = filter;
@@ -99,7 +99,7 @@ export async function countFacets(
   if (isKept && (categories?.length ?? 0) <= MERGED_MAX) {
     return { exact: true, facets: await keptFacets(reader, filter.status ?? PetStatus.enum, categories, now) };
   }
-  const { rows, next } = await findTraits(reader, filter, request, now);
+  const { rows, next } = await findTraits(reader, filter, scan, now);
   const facets = new Facets();
   for (const row of rows) {
     for (const { name } of storedTraits) if (row[name] !== null) facets.add(name, row[name] as string, 1);

@@ -48,17 +48,18 @@ export async function listPets<View extends keyof PetViews = 'plain'>(
 export type TraitRow = Pet & Readonly<Record<string, unknown>>;
 
 /**
- * Returns the traits of the pets that match a filter, of those among the first 20,000 that it reads.
+ * Returns the traits of the pets that match a filter, of those among the first 20,000 that it reads, or as many as `scan`
+ * has a budget for.
  * @returns `next` if there may be more
  * @throws {Problem} as `listPets`
  */
 export async function findTraits(
   reader: Reader,
   filter: Omit<PetFilter, 'sort'>,
-  request: PageRequest['request'],
+  scan: Pick<PageRequest, 'request' | 'budget'>,
   now: number,
 ): Promise<Page<TraitRow>> {
-  const page = { limit: SCAN_LIMIT, request };
+  const page = { limit: SCAN_LIMIT, ...scan };
   return (await findRows(reader, { ...filter, sort: 'id' }, page, now, 'traits')) as Page<TraitRow>;
 }
 

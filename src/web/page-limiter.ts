@@ -7,8 +7,9 @@ import { MINUTE_AGE_MS, MinuteWindow, secondOf } from '../limits/minute-window.t
 const CLIENTS_MAX = 100_000;
 
 /**
- * Limits the pages that one client makes this process render in any 60 seconds. A page costs up to 3 ms of the thread that
- * serves the API, a page from the cache no more than an operation.
+ * Limits the pages that one client makes this process render in any 60 seconds. A page costs up to 6 ms of the thread that
+ * serves the API, and so does each turn of a scan, which counts as a page too. A page from the cache costs no more than an
+ * operation.
  */
 export class PageLimiter {
   readonly #perMinute: number;
@@ -27,8 +28,7 @@ export class PageLimiter {
    */
   count(client: string): void {
     const now = this.#clock.now();
-    const minute = this.#windows.getOrInsertComputed(client, now, () => new MinuteWindow());
-    minute.expire(now);
+    const minute = this.#minuteOf(client, now);
     if (minute.total < this.#perMinute) {
       minute.add(secondOf(now));
       return;
@@ -37,5 +37,17 @@ export class PageLimiter {
     const message =
       'Too many pages were opened from your network or account in the last minute. Try again in a minute.';
     throw new Problem('too_many_pages', 429, message, { headers: ['Retry-After', `${seconds}`] });
+  }
+
+  /** Counts work of a page that is being rendered as another page, also beyond the limit. */
+  add(client: string): void {
+    const now = this.#clock.now();
+    this.#minuteOf(client, now).add(secondOf(now));
+  }
+
+  #minuteOf(client: string, now: number): MinuteWindow {
+    const minute = this.#windows.getOrInsertComputed(client, now, () => new MinuteWindow());
+    minute.expire(now);
+    return minute;
   }
 }

@@ -59,6 +59,8 @@ export interface Visit {
   readonly signedIn: SignedIn | undefined;
   /** Whether the browser keeps the session's cookie: over HTTPS, and on localhost. */
   readonly canSignIn: boolean;
+  /** Counts work of this visit that takes as long as another page. */
+  countPage(): void;
   /** Returns the hidden field that every form with `method="post"` needs. */
   tokenField(): Html;
   /** Returns the absolute URL for a link in Markdown: for a page with a Markdown twin, that of the twin. */

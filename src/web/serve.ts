@@ -138,7 +138,7 @@ export class PageHandler {
   /** Checks whether someone may open the page, and writes what it returns. */
   async #respond(
     page: Page,
-    { request, names, secret, signedIn, visitor }: Admitted,
+    { request, names, client, secret, signedIn, visitor }: Admitted,
     form: URLSearchParams,
     handle: (visit: Visit) => PageResult | undefined | Promise<PageResult | undefined>,
   ): Promise<PageContent | undefined> {
@@ -150,7 +150,8 @@ export class PageHandler {
     };
     const refused = refusalOf(page, request, signedIn);
     const markdownUrl = (href: string) => (href.startsWith('/') ? request.publicUrl + this.#twinLink(href) : href);
-    const deps = { site: this.#site, deployment: this.#deployment, tokenField, markdownUrl };
+    const countPage = () => this.#site.pageLimiter.add(client);
+    const deps = { site: this.#site, deployment: this.#deployment, countPage, tokenField, markdownUrl };
     const visit = visitOf({ ...deps, request, signedIn, form });
     const result = refused ?? (await handle(visit));
     if (result === undefined) return undefined;

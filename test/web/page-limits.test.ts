@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { testClock } from '../../src/lib/clock.ts';
+import { query } from '../../src/schema.ts';
 import { cookieNames } from '../../src/sessions/cookies.ts';
 import { assetPath } from '../../src/web/assets.ts';
+import { overEachEngine } from '../support/engines-over-http.ts';
 import { assertApiResponse, send, serve, type TestService } from '../support/serving.ts';
 import { signedIn } from './session.ts';
 
@@ -111,3 +113,55 @@ describe('a network that opens many pages', () => {
     assert.equal((await open('/animals', '2001:db8:0:8::1')).status, 200);
   });
 });
+
+overEachEngine(engine => {
+  describe('a page that reads many animals', () => {
+    let service: TestService;
+    let origin: string;
+    before(async () => {
+      const environment = { PETSTORE_PAGES_PER_MINUTE: '20', PETSTORE_TRUSTED_PROXIES: '127.0.0.1' };
+      const clock = testClock(Date.UTC(2026, 10, 20, 12));
+      service = await serve({ clock, environment: { ...(await engine.settings()), ...environment } });
+      origin = new URL(service.urls.production).origin;
+      const key = await service.newKey();
+      const body = { name: 'Bo', categoryId: 1, sex: 'male', size: 'small' };
+      await send(`${service.urls.production}/pets`, { method: 'POST', key, body });
+      await service.app.databases.production.write(async tx => {
+        // More than a page scans: 32,768.
+        for (let doubled = 0; doubled < 15; doubled++) await tx.run(doublePets, {});
+      });
+    });
+    after(() => service.stop());
+
+    /** Opens a page, and returns it with the number of pages that its network may open after it. */
+    async function open(path: string, address: string) {
+      const headers = { Accept: 'text/html', 'X-Forwarded-For': address };
+      const page = await send(origin + path, { headers });
+      let left = 0;
+      while ((await send(`${origin}/sign-in`, { headers })).status === 200) left++;
+      return { ...page, left };
+    }
+
+    it('counts as a page more for each turn that its scans take', async () => {
+      assert.equal((await open('/animals', '192.0.2.1')).left, 19);
+      const filtered = await open('/animals?sex=male', '192.0.2.2');
+      assert.deepEqual([filtered.status, filtered.left], [200, 18]);
+      // Ten turns to look for animals that do not exist, and one to count them.
+      const inVain = await open('/animals?sex=female', '192.0.2.3');
+      assert.deepEqual([inVain.status, inVain.left], [200, 8]);
+      assert.equal((await open('/animals.md?sex=female', '192.0.2.4')).left, 8);
+    });
+
+    it('counts the traits of the first 2,000 animals only, and shows that there are more', async () => {
+      const { text } = await open('/animals?sex=male', '192.0.2.5');
+      assert.match(text, /Only the first 2,000 animals are counted\./);
+      assert.match(text, /Small <span class="count">2,000\+</);
+      assert.doesNotMatch((await open('/animals', '192.0.2.6')).text, /Only the first/);
+    });
+  });
+});
+
+const columns = ['name', 'category_id', 'status', 'account_id', 'created_at', 'updated_at', 'sex', 'size'] as const;
+const doublePets = query(db =>
+  db.insertInto('pets').columns(columns).expression(db.selectFrom('pets').select(columns)),
+);

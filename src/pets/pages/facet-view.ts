@@ -5,6 +5,9 @@ import { traitChoices } from '../traits.ts';
 import { type Choice, pathWithTrait } from './choice.ts';
 import { traitNames, traitText, valueName } from './trait-names.ts';
 
+/** The most animals that are counted one by one for a page: those of one turn of a scan. */
+export const FACET_ROWS_MAX = 2000;
+
 /** One line of the filters: a value of a trait with the number of its animals. */
 interface Line {
   readonly name: string;
@@ -25,7 +28,7 @@ export function facetsView(choice: Choice, { facets, exact }: FacetCounts): Html
         html`<li><a href="${pathWithTrait(choice, name, [value])}" rel="nofollow">${label} <span class="count">${countText(count)}${!exact && '+'}</span></a></li>`,
     )}</ul>
 `,
-  )}${!exact && html`<p class="hint">There are too many animals to count all of them.</p>`}</nav>
+  )}${!exact && html`<p class="hint">Only the first ${countText(FACET_ROWS_MAX)} animals are counted.</p>`}</nav>
 </details>`;
 }
 

@@ -2,7 +2,7 @@ import { categoriesWithin, categoryPaths, type NamedCategory } from '../../categ
 import { nowOf } from '../../deployment.ts';
 import { hashNumber } from '../../lib/hash-number.ts';
 import { type Html, html } from '../../lib/html/html.ts';
-import type { Page } from '../../lib/http/pagination/paginate.ts';
+import { type Page, scanBudget } from '../../lib/http/pagination/paginate.ts';
 import type { ScanRequest } from '../../lib/http/pagination/scan-queue.ts';
 import { Problem } from '../../lib/http/problem.ts';
 import { countText } from '../../lib/text.ts';
@@ -20,7 +20,7 @@ import type { FullPet } from '../pet.ts';
 import { beginningsIn, SEARCH_LENGTH_MAX } from '../words.ts';
 import { animalCards, contextOf } from './cards.ts';
 import { type Choice, choiceOf, distances, NEAR_LENGTH_MAX, parametersOf, pathOf, sorts } from './choice.ts';
-import { chosenTraits, facetsView } from './facet-view.ts';
+import { chosenTraits, FACET_ROWS_MAX, facetsView } from './facet-view.ts';
 import { drawing, statusNames } from './parts.ts';
 
 /** The animals of the deployment, to browse, search and filter. */
@@ -109,20 +109,22 @@ async function find(visit: Visit, { category, status, sort, cursor, q, within, t
   const now = nowOf(visit.deployment);
   const page = await findPets(database, search, { limit: PAGE_SIZE, cursor, request }, now, 'full');
   const categories = await categoriesOf(database, filter, request);
-  const facets = await countFacets(database, filter, categories, request, now);
+  const scan = { request, budget: scanBudget(FACET_ROWS_MAX) };
+  const facets = await countFacets(database, filter, categories, scan, now);
   const isCounted = !isFiltered && nearby === undefined && q === '' && (status === 'any' || category === undefined);
   const counted = () => countPets(database, { ...filter, categoryId: categories }, now);
   return { page, facets, total: isCounted ? await counted() : undefined };
 }
 
-/** A list that reads many rows waits for its turns, as in the API; visitors count by their networks. */
-export function scanOf({ deployment, request }: Visit): ScanRequest {
+/** A list that reads many rows waits for its turns, as in the API; visitors count by their networks. Each turn counts as a page. */
+export function scanOf({ deployment, request, countPage }: Visit): ScanRequest {
   const accountId = -hashNumber(addressSubject(request.address));
   // Pages do not notice when a client leaves.
   return {
     context: deployment,
     caller: { accountId, plan: 'free' },
     connection: { destroyed: false, readableEnded: false },
+    onTurn: countPage,
   };
 }
 

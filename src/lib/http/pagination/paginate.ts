@@ -21,8 +21,8 @@ export interface ScanBudget {
 }
 
 /** Returns the budget of one page. */
-export function scanBudget(): ScanBudget {
-  return { left: SCAN_LIMIT };
+export function scanBudget(rows = SCAN_LIMIT): ScanBudget {
+  return { left: rows };
 }
 
 /** One page of a list, with the cursors of its neighbors. */

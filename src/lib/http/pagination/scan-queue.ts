@@ -21,6 +21,8 @@ export interface ScanRequest {
   readonly caller: ScanCaller;
   /** The connection of the client. */
   readonly connection: { readonly destroyed: boolean; readonly readableEnded: boolean };
+  /** Called for each turn of its scans. */
+  onTurn?(): void;
 }
 
 /** A scan in progress. It ends when it is disposed. */
@@ -70,7 +72,8 @@ export class ScanQueue {
   }
 
   /** @throws {Problem} `overloaded` */
-  start({ caller, connection }: ScanRequest): QueuedScan {
+  start(request: ScanRequest): QueuedScan {
+    const { caller, connection } = request;
     this.requireRoom(caller);
     const { accountId } = caller;
     this.#count(accountId, 1);
@@ -81,6 +84,7 @@ export class ScanQueue {
     };
     return {
       turn: async () => {
+        request.onTurn?.();
         releaseSlot();
         slot = this.#slots.acquire(String(accountId));
         await slot.ready;
