@@ -28,10 +28,14 @@ export const attemptLimits = {
   emailChange: { action: 'change the e-mail address of', max: 5, periodMs: 60 * MINUTE_MS },
   export: { action: 'export', max: 5, periodMs: 60 * MINUTE_MS },
   sandboxByAddress: { action: 'get a sandbox key from', max: 5, periodMs: 60 * MINUTE_MS },
+  askOwnerFromAddress: { action: 'ask one owner from', max: 5, periodMs: 60 * MINUTE_MS },
   askFromAddress: { action: 'ask from', max: 10, periodMs: 60 * MINUTE_MS },
+  askFromAddressDaily: { action: 'ask in a day from', max: 40, periodMs: DAY_MS },
+  askFromSite: { action: 'ask from site', max: 40, periodMs: 60 * MINUTE_MS },
   askByEmail: { action: 'ask as', max: 3, periodMs: DAY_MS },
-  askOwner: { action: 'ask', max: 30, periodMs: 60 * MINUTE_MS },
-  askOwnerUnconfirmed: { action: 'ask unconfirmed', max: 200, periodMs: DAY_MS },
+  askWaiting: { action: 'ask and wait', max: 10_000, periodMs: DAY_MS },
+  askOwnerConfirmed: { action: 'ask confirmed', max: 60, periodMs: 60 * MINUTE_MS },
+  askOwnerUnconfirmed: { action: 'ask unconfirmed', max: 200, periodMs: 60 * MINUTE_MS },
 } as const satisfies Record<string, AttemptLimit>;
 
 /**
@@ -62,11 +66,18 @@ export function addressSubject(address: string): string {
   return canonicalAddress(address) ?? 'unknown';
 }
 
+/** Returns the /48 of an IPv6 address, which one site may have (RFC 6177); `undefined` for other addresses. */
+export function siteSubject(address: string): string | undefined {
+  const [groups, size] = addressSubject(address).split('::/');
+  return size === undefined ? undefined : `${groups!.split(':', 3).join(':')}::/48`;
+}
+
 /** Returns the error for too many attempts. @param waitMs the milliseconds to wait */
 export function tooManyAttempts(waitMs: number, reason = 'Too many attempts.'): Problem {
   const seconds = Math.ceil(waitMs / 1000);
   const minutes = Math.ceil(seconds / 60);
-  const message = `${reason} Try again in ${minutes === 1 ? 'a minute' : `${minutes} minutes`}.`;
+  const wait = minutes === 1 ? 'a minute' : minutes > 120 ? `${Math.ceil(minutes / 60)} hours` : `${minutes} minutes`;
+  const message = `${reason} Try again in ${wait}.`;
   return new Problem('too_many_attempts', 429, message, { headers: ['Retry-After', `${seconds}`] });
 }
 

@@ -44,7 +44,7 @@ describe('asking about an animal', { skip: skipBrowser }, () => {
         assert.equal(message.replyTo, 'jo@example.org');
         assert.equal(
           message.message,
-          `Jo <jo@example.org> wrote this on the page of animal ${owner.petId}. Nobody has confirmed this address.\n\n${HOSTILE}`,
+          `A visitor sent this from the page of animal ${owner.petId}. Nobody has confirmed the e-mail address. The visitor wrote all that follows.\n\nJo <jo@example.org>\n\n${HOSTILE}`,
         );
         await context.close();
       });
@@ -116,14 +116,17 @@ describe('asking about an animal', { skip: skipBrowser }, () => {
     it('says when there were too many, keeps the text, and sends nothing more', async () => {
       const owner = await animalOf(service);
       const page = await browser.newPage();
-      for (let n = 0; n < 11; n++) {
+      for (let n = 0; n < 6; n++) {
         await page.goto(owner.page);
         await fill(page, { message: `Question ${n}` });
         if ((await page.getByRole('alert').count()) > 0) break;
       }
-      assert.match(await page.getByRole('alert').innerText(), /Too many attempts\. Try again in \d+ minutes/);
+      assert.match(
+        await page.getByRole('alert').innerText(),
+        /Too many messages .* from your network\. Try again in \d+ minutes/,
+      );
       assert.match(await page.getByLabel('Your message').inputValue(), /^Question \d+$/);
-      assert.ok((await owner.inbox()).length <= 10);
+      assert.ok((await owner.inbox()).length <= 5);
       assert.deepEqual(await violationsOn(page), []);
       await page.close();
     });
@@ -169,7 +172,10 @@ describe('asking about an animal', { skip: skipBrowser }, () => {
       await follow(page.getByRole('button', { name: 'Send the message' }));
       assert.match(await page.getByRole('status').last().innerText(), /with the owner/);
       const [message] = await owner.inbox();
-      assert.match(message.message, /^Jo <jo@example\.org> wrote this .* This address is confirmed\.\n\n/);
+      assert.match(
+        message.message,
+        /^A visitor sent this .* The visitor has confirmed the e-mail address\. .*\n\nJo <jo@example\.org>\n\n/,
+      );
       await waitUntil(() => smtp.mails.some(({ headers }) => headers.get('reply-to') === 'jo@example.org'));
       assert.equal((await page.goto(link))?.status(), 404);
       assert.match(await page.locator('main').innerText(), /sent already/);

@@ -3,7 +3,8 @@ import { describe, it } from 'node:test';
 import { type Engine, onEachEngine, silent } from '../../../test/support/engines.ts';
 import { testClock } from '../../lib/clock.ts';
 import { createPet } from '../../pets/pets.ts';
-import { type Database, query } from '../../schema.ts';
+import { type Database, type Params, query } from '../../schema.ts';
+import { attemptLimits } from '../../sessions/attempts.ts';
 import type { Email, EmailFailure } from '../email-sender.ts';
 import { inboxDelivery } from '../inbox-delivery.ts';
 import { listMessages } from '../list.ts';
@@ -21,6 +22,10 @@ import {
 const NOON = Date.UTC(2026, 10, 21, 12);
 const URL = 'https://shop.example/pets';
 const owner = { accountId: 7, admin: false };
+const UNCONFIRMED =
+  'A visitor sent this from the page of animal 1. Nobody has confirmed the e-mail address. The visitor wrote all that follows.';
+const CONFIRMED =
+  'A visitor sent this from the page of animal 1. The visitor has confirmed the e-mail address. The visitor wrote all that follows.';
 
 onEachEngine(engine => {
   describe('messages of visitors', () => {
@@ -32,8 +37,7 @@ onEachEngine(engine => {
           accountId: null,
           petId: 1,
           replyTo: 'jo@example.org',
-          message:
-            'Jo <jo@example.org> wrote this on the page of animal 1. Nobody has confirmed this address.\n\nIs she fine with cats?',
+          message: `${UNCONFIRMED}\n\nJo <jo@example.org>\n\nIs she fine with cats?`,
         },
       ]);
     });
@@ -51,7 +55,7 @@ onEachEngine(engine => {
       const sent = await Promise.all([1, 2].map(() => write(tx => sendConfirmed(tx, secret))));
       assert.equal(sent.filter(message => message !== undefined).length, 1);
       const [message, ...others] = await inboxOf(database);
-      assert.match(message!.message, /This address is confirmed\./);
+      assert.equal(message!.message, `${CONFIRMED}\n\nJo <jo@example.org>\n\nIs she fine with cats?`);
       assert.deepEqual(others, []);
       assert.deepEqual(await mail(), []);
     });
@@ -70,35 +74,129 @@ onEachEngine(engine => {
       assert.equal(await rows(database), 0);
     });
 
-    it('are limited by network, by e-mail address and by owner', async () => {
+    it('are limited by the network of the sender first: for one owner, in all, and in a day', async () => {
       const { database, write, clock } = await setUp(engine);
-      const keep = (address: string, email: string) => write(tx => keepUntilConfirmed(tx, from(address, email), URL));
-      const tooMany = { code: 'too_many_attempts', status: 429 };
-      for (let n = 0; n < 3; n++) await keep(`192.0.2.${n}`, 'jo@example.org');
-      await assert.rejects(keep('192.0.2.9', 'JO@example.org'), tooMany);
-      for (let n = 0; n < 10; n++) await keep('2001:db8::1', `a${n}@example.org`);
-      await assert.rejects(keep('2001:db8::2', 'b@example.org'), tooMany);
-      await keep('2001:db8:0:1::1', 'b@example.org');
-      assert.equal(await rows(database), 14);
-      for (let n = 0; n < 30; n++) await write(tx => sendUnconfirmed(tx, from(`198.51.100.${n}`)));
-      await assert.rejects(
-        write(tx => sendUnconfirmed(tx, from('198.51.100.99'))),
-        tooMany,
-      );
+      await write(tx => createPet(tx, 8, { name: 'Rex', categoryId: 1 }, 'open'));
+      let emails = 0;
+      const keep = (address: string, petId = 1) =>
+        write(tx => keepUntilConfirmed(tx, from(address, `a${emails++}@example.org`, petId), URL));
+      const network = (petId = 1) => keep('192.0.2.1', petId);
+      for (let n = 0; n < 5; n++) await network();
+      await assert.rejects(network(), tooMany('Too many messages to this owner were sent from your network.', 60));
+      for (let n = 0; n < 5; n++) await network(2);
+      await assert.rejects(network(2), { status: 429 });
       clock.advance(60 * 60_000);
-      await write(tx => sendUnconfirmed(tx, from('198.51.100.99')));
+      for (let hour = 0; hour < 3; hour++) {
+        for (let n = 0; n < 10; n++) await network(1 + (n % 2));
+        await assert.rejects(network(), { status: 429 });
+        clock.advance(60 * 60_000);
+      }
+      await assert.rejects(network(), tooMany('Too many messages were sent from your network.', '20 hours'));
+      assert.equal(await rows(database), 40);
+      await keep('192.0.2.2');
     });
 
-    it('stay when the owner has too many messages, or the animal has gone, until they are opened again', async () => {
-      const { write, database, clock, mail } = await setUp(engine);
+    it('are limited by the /64 and the /48 of an IPv6 address', async () => {
+      const { write } = await setUp(engine);
+      const send = (address: string) => write(tx => sendUnconfirmed(tx, from(address)));
+      for (let n = 0; n < 5; n++) await send(`2001:db8::${n}`);
+      await assert.rejects(send('2001:db8::9'), { status: 429 });
+      for (let n = 5; n < 40; n++) await send(`2001:db8:0:${n}::1`);
+      await assert.rejects(send('2001:db8:0:99::1'), tooMany('Too many messages were sent from your network.', 60));
+      await send('2001:db8:1::1');
+    });
+
+    it('that many networks left unconfirmed do not keep an owner from those of others', async () => {
+      const { database, write, mail } = await setUp(engine);
+      for (let n = 0; n < 250; n++) {
+        await write(tx => keepUntilConfirmed(tx, from(`192.0.2.${n}`, `a${n}@example.org`), URL));
+      }
+      await mail();
+      await write(tx => keepUntilConfirmed(tx, from('198.51.100.1'), URL));
+      const [email] = await mail();
+      assert.notEqual(await write(tx => sendConfirmed(tx, secretOf(email!))), undefined);
+      assert.equal((await inboxOf(database)).length, 1);
+    });
+
+    it('send at most three links a day to an e-mail address, unless its owner confirms', async () => {
+      const { write, clock, mail } = await setUp(engine);
+      const keep = (n: number, email: string) => write(tx => keepUntilConfirmed(tx, from(`192.0.2.${n}`, email), URL));
+      for (const [n, email] of ['jo@example.org', 'JO@example.org', 'jo+1@example.org'].entries()) await keep(n, email);
+      await assert.rejects(
+        keep(4, 'jo+2@example.org'),
+        tooMany('This e-mail address got too many links that nobody opened.', '24 hours'),
+      );
+      const [email] = await mail();
+      await write(tx => sendConfirmed(tx, secretOf(email!)));
+      await keep(4, 'jo+2@example.org');
+      for (let n = 5; n < 7; n++) await keep(n, 'jo@example.org');
+      await assert.rejects(keep(8, 'jo@example.org'), { status: 429 });
+      clock.advance(24 * 60 * 60_000);
+      await keep(8, 'jo@example.org');
+    });
+
+    it('wait for a confirmation up to a number in all, and name another way', async () => {
+      const { write } = await setUp(engine);
+      await write(tx => tx.run(countWaiting, { count: 9999, since: NOON }));
+      const keep = (n: number) => write(tx => keepUntilConfirmed(tx, from(`192.0.2.${n}`, `a${n}@example.org`), URL));
+      await keep(1);
+      const reason = 'Too many messages of visitors wait for a confirmation. Sign in to write now.';
+      await assert.rejects(keep(2), tooMany(reason, '24 hours'));
+    });
+
+    it('to one owner are limited, unconfirmed ones apart from confirmed ones', async () => {
+      const { write, clock, mail } = await setUp(engine);
+      const send = (n: number) => write(tx => sendUnconfirmed(tx, from(`198.51.100.${n}`)));
+      for (let n = 0; n < 200; n++) await send(n);
+      const busy = tooMany('The owner of this animal got too many messages from visitors.', 60);
+      await assert.rejects(send(201), busy);
+      const confirm = async (n: number) => {
+        await write(tx => keepUntilConfirmed(tx, from(`192.0.2.${n}`, `a${n}@example.org`), URL));
+        const secret = secretOf((await mail())[0]!);
+        return { secret, send: () => write(tx => sendConfirmed(tx, secret)) };
+      };
+      for (let n = 0; n < 60; n++) await (await confirm(n)).send();
+      const late = await confirm(61);
+      await assert.rejects(late.send(), busy);
+      clock.advance(60 * 60_000);
+      await send(201);
+      assert.notEqual(await late.send(), undefined, 'it waited');
+    });
+
+    it('are limited over all nodes', async () => {
+      const clock = testClock(NOON);
+      const location = await engine.newLocation();
+      const nodes = [await engine.open({ clock, location }), await engine.open({ clock, location, role: 'cli' })];
+      await nodes[0]!.write(tx => createPet(tx, owner.accountId, { name: 'Bella', categoryId: 1 }, 'open'));
+      const sent = await Promise.allSettled(
+        Array.from({ length: 12 }, (_, n) =>
+          nodes[n % 2]!.write(tx => keepUntilConfirmed(tx, from('192.0.2.1', `a${n}@example.org`), URL)),
+        ),
+      );
+      assert.equal(sent.filter(({ status }) => status === 'fulfilled').length, 5);
+    });
+
+    it('begin with a paragraph that no visitor can imitate', async () => {
+      const { database, write, mail } = await setUp(engine);
+      const imitation = 'Jo <jo@example.org>. The visitor has confirmed the e-mail address.';
+      const message = {
+        ...from('192.0.2.1').message,
+        name: imitation,
+        text: `\u2028\u202e${imitation}\n\nA visitor sent this from the page of animal 1. ${imitation}`,
+      };
+      assert.deepEqual(visitorMessageErrors(message), {});
+      await write(tx => sendUnconfirmed(tx, { address: '192.0.2.1', message }));
+      await write(tx => keepUntilConfirmed(tx, { address: '192.0.2.1', message }, URL));
+      const [email] = await mail();
+      await write(tx => sendConfirmed(tx, secretOf(email!)));
+      const firstParagraphs = (await inboxOf(database)).map(({ message }) => message.split('\n')[0]);
+      assert.deepEqual(new Set(firstParagraphs), new Set([UNCONFIRMED, CONFIRMED]));
+    });
+
+    it('stay when the animal has gone', async () => {
+      const { write, database, mail } = await setUp(engine);
       await write(tx => keepUntilConfirmed(tx, from('192.0.2.1'), URL));
       const secret = secretOf((await mail())[0]!);
-      for (let n = 0; n < 30; n++) await write(tx => sendUnconfirmed(tx, from(`198.51.100.${n}`)));
-      await assert.rejects(
-        write(tx => sendConfirmed(tx, secret)),
-        { code: 'too_many_attempts' },
-      );
-      clock.advance(60 * 60_000);
       await write(tx => tx.run(deletePets, {}));
       await assert.rejects(
         write(tx => sendConfirmed(tx, secret)),
@@ -170,8 +268,14 @@ async function setUp(engine: Engine) {
   };
 }
 
-function from(address: string, email = 'jo@example.org') {
-  return { address, message: { petId: 1, name: 'Jo', email, text: 'Is she fine with cats?' } };
+/** @param wait minutes, or a text */
+function tooMany(reason: string, wait: number | string) {
+  const time = typeof wait === 'number' ? `${wait} minutes` : wait;
+  return { code: 'too_many_attempts', status: 429, message: `${reason} Try again in ${time}.` };
+}
+
+function from(address: string, email = 'jo@example.org', petId = 1) {
+  return { address, message: { petId, name: 'Jo', email, text: 'Is she fine with cats?' } };
 }
 
 function secretOf({ text }: Email): string {
@@ -193,4 +297,7 @@ async function rows(database: Database): Promise<number> {
 }
 
 const waiting = query(db => db.selectFrom('visitor_messages').select(eb => eb.fn.countAll<number>().as('rows')));
+const countWaiting = query((db, p: Params<{ count: number; since: number }>) =>
+  db.insertInto('attempts').values({ subject: `${attemptLimits.askWaiting.action} `, since: p.since, count: p.count }),
+);
 const deletePets = query(db => db.deleteFrom('pets'));

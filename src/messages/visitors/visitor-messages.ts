@@ -3,7 +3,16 @@ import { nameError } from '../../lib/text.ts';
 import { DAY_MS } from '../../lib/time.ts';
 import { getPet } from '../../pets/pets.ts';
 import { type Params, query, type Reader, type Transaction } from '../../schema.ts';
-import { addressSubject, attemptLimits, countAttempt, emailSubject, tooManyAttempts } from '../../sessions/attempts.ts';
+import {
+  type AttemptLimit,
+  addressSubject,
+  attemptLimits,
+  countAttempt,
+  emailSubject,
+  forgetAttempts,
+  siteSubject,
+  tooManyAttempts,
+} from '../../sessions/attempts.ts';
 import { hashSecret } from '../../sessions/session.ts';
 import { type MessageRow, textError } from '../message.ts';
 import { sendVisitorMessage } from '../messages.ts';
@@ -34,34 +43,36 @@ export function visitorMessageErrors({ name, email, text }: Omit<VisitorMessage,
   };
 }
 
-/** What the limits of visitors count: the network of the sender, the address for replies, and the owner of the animal. */
-interface Parties {
+/** A message, and the IP address of its sender. */
+interface SentMessage {
   readonly address: string;
   readonly message: VisitorMessage;
 }
 
 /**
  * Sends a message to the owner of an animal at once. The text says that nobody has confirmed the address for replies.
- * @throws {Problem} `pet_not_found`; `too_many_attempts` by network and by owner
+ * @throws {Problem} `pet_not_found`; `too_many_attempts` by network, then by owner
  */
-export async function sendUnconfirmed(tx: Transaction, { message, address }: Parties): Promise<MessageRow> {
-  await requireAttempts(tx, [
-    [attemptLimits.askFromAddress, addressSubject(address)],
-    [attemptLimits.askOwner, await ownerOf(tx, message)],
-  ]);
+export async function sendUnconfirmed(tx: Transaction, { message, address }: SentMessage): Promise<MessageRow> {
+  const owner = await ownerOf(tx, message);
+  await requireAttempts(tx, [...networkLimits(address, owner), [attemptLimits.askOwnerUnconfirmed, owner, BUSY_OWNER]]);
   return send(tx, message, false);
 }
 
 /**
  * Keeps a message until its e-mail address is confirmed, for two days. The job `visitor_emails` sends the link.
  * @param url the public URL of the pages, without a trailing slash
- * @throws {Problem} `pet_not_found`; `too_many_attempts` by network, by e-mail address and by owner
+ * @throws {Problem} `pet_not_found`; `too_many_attempts` by network, then by e-mail address, then in all
  */
-export async function keepUntilConfirmed(tx: Transaction, { message, address }: Parties, url: string): Promise<void> {
+export async function keepUntilConfirmed(
+  tx: Transaction,
+  { message, address }: SentMessage,
+  url: string,
+): Promise<void> {
   await requireAttempts(tx, [
-    [attemptLimits.askFromAddress, addressSubject(address)],
-    [attemptLimits.askByEmail, emailSubject(message.email)],
-    [attemptLimits.askOwnerUnconfirmed, await ownerOf(tx, message)],
+    ...networkLimits(address, await ownerOf(tx, message)),
+    [attemptLimits.askByEmail, recipientOf(message), 'This e-mail address got too many links that nobody opened.'],
+    [attemptLimits.askWaiting, '', 'Too many messages of visitors wait for a confirmation. Sign in to write now.'],
   ]);
   await tx.run(insertMessage, { ...message, url, now: tx.now, expiresAt: tx.now + WAITING_MS });
 }
@@ -73,13 +84,15 @@ export async function findWaiting(reader: Reader, secret: string, now: number): 
 }
 
 /**
- * Sends the message that a link confirms. Returns it; `undefined` if it was sent, has expired or never was.
+ * Sends the message that a link confirms, and lets its e-mail address ask again. Returns it; `undefined` if it was sent, has
+ * expired or never was.
  * @throws {Problem} `pet_not_found`, `too_many_attempts` by owner: the message keeps waiting
  */
 export async function sendConfirmed(tx: Transaction, secret: string): Promise<VisitorMessage | undefined> {
   const message = await tx.first(deleteByHash, { hash: hashSecret(secret), now: tx.now });
   if (message === undefined) return undefined;
-  await requireAttempts(tx, [[attemptLimits.askOwner, await ownerOf(tx, message)]]);
+  await requireAttempts(tx, [[attemptLimits.askOwnerConfirmed, await ownerOf(tx, message), BUSY_OWNER]]);
+  await forgetAttempts(tx, attemptLimits.askByEmail, recipientOf(message));
   await send(tx, message, true);
   return message;
 }
@@ -89,14 +102,38 @@ export function deleteUnconfirmed(tx: Transaction, limit: number): Promise<numbe
   return tx.run(deleteExpired, { now: tx.now, limit });
 }
 
+/** A limit with what it counts, and the reason that a visitor gets when it is reached. */
+type CountedLimit = readonly [limit: AttemptLimit, subject: string, reason: string];
+
+/** Returns the limits of the sender's network. They come first: a few networks must not use up what others share. */
+function networkLimits(address: string, owner: string): CountedLimit[] {
+  const network = addressSubject(address);
+  const site = siteSubject(address);
+  const tooMany = 'Too many messages were sent from your network.';
+  return [
+    [
+      attemptLimits.askOwnerFromAddress,
+      `${network} ${owner}`,
+      'Too many messages to this owner were sent from your network.',
+    ],
+    [attemptLimits.askFromAddress, network, tooMany],
+    [attemptLimits.askFromAddressDaily, network, tooMany],
+    ...(site === undefined ? [] : [[attemptLimits.askFromSite, site, tooMany] as const]),
+  ];
+}
+
+const BUSY_OWNER = 'The owner of this animal got too many messages from visitors.';
+
+/** Returns who gets the link to an e-mail address; `jo+1@example.org` and `jo+2@example.org` are usually one mailbox. */
+function recipientOf({ email }: VisitorMessage): string {
+  return emailSubject(email.replace(/\+.*@/, '@'));
+}
+
 /** Counts attempts. An error takes the counts of this transaction back: those that are full stay so. */
-async function requireAttempts(
-  tx: Transaction,
-  attempts: readonly (readonly [Parameters<typeof countAttempt>[1], string])[],
-): Promise<void> {
-  for (const [limit, subject] of attempts) {
+async function requireAttempts(tx: Transaction, limits: readonly CountedLimit[]): Promise<void> {
+  for (const [limit, subject, reason] of limits) {
     const waitMs = await countAttempt(tx, limit, subject);
-    if (waitMs > 0) throw tooManyAttempts(waitMs);
+    if (waitMs > 0) throw tooManyAttempts(waitMs, reason);
   }
 }
 
@@ -104,10 +141,13 @@ async function ownerOf(tx: Transaction, { petId }: VisitorMessage): Promise<stri
   return String((await getPet(tx, petId, tx.now)).accountId);
 }
 
+/** Sends a message. Its first paragraph has nothing that the visitor typed, so that nobody can imitate it. */
 function send(tx: Transaction, { petId, name, email, text }: VisitorMessage, isConfirmed: boolean) {
-  const state = isConfirmed ? 'This address is confirmed.' : 'Nobody has confirmed this address.';
-  const introduction = `${name} <${email}> wrote this on the page of animal ${petId}. ${state}`;
-  return sendVisitorMessage(tx, { petId, replyTo: email, message: `${introduction}\n\n${text}` });
+  const state = isConfirmed
+    ? 'The visitor has confirmed the e-mail address.'
+    : 'Nobody has confirmed the e-mail address.';
+  const introduction = `A visitor sent this from the page of animal ${petId}. ${state} The visitor wrote all that follows.`;
+  return sendVisitorMessage(tx, { petId, replyTo: email, message: `${introduction}\n\n${name} <${email}>\n\n${text}` });
 }
 
 const columns = ['id', 'pet_id as petId', 'name', 'email', 'text', 'expires_at as expiresAt'] as const;

@@ -68,13 +68,13 @@ async function deliver(visit: Visit, message: Parameters<typeof keepUntilConfirm
     deployment.messageQueued?.();
     return 'sent';
   }
-  const parties = { message, address: request.address };
+  const sent = { message, address: request.address };
   if (site.emailSender !== undefined && deployment.name === 'production') {
-    await database.write(tx => keepUntilConfirmed(tx, parties, request.publicUrl));
+    await database.write(tx => keepUntilConfirmed(tx, sent, request.publicUrl));
     site.emailQueued();
     return 'confirm';
   }
-  await database.write(tx => sendUnconfirmed(tx, parties));
+  await database.write(tx => sendUnconfirmed(tx, sent));
   deployment.messageQueued?.();
   return 'sent';
 }
@@ -90,7 +90,7 @@ export function askView(visit: Visit, pet: Pick<FullPet, 'id' | 'name'>, attempt
   return html`<section id="ask" class="card ask" aria-labelledby="ask-title">
 <h2 id="ask-title">Ask about <bdi>${pet.name}</bdi></h2>
 ${outcomeNotice(visit.query.get('asked'))}
-${attempt?.refusal && notice('alert', refusalText(attempt.refusal))}
+${attempt?.refusal && notice('alert', attempt.refusal.message)}
 <form method="post" action="/animals/${pet.id}" class="stacked">
 ${
   account !== undefined
@@ -130,10 +130,4 @@ function outcomeNotice(asked: string | null): Html | undefined {
     'status',
     html`<p><strong>One more step.</strong> We sent a link to your e-mail address. Open it within two days to send your message.</p>`,
   );
-}
-
-function refusalText({ status, message }: Problem): string {
-  return status === 429
-    ? `${message} Too many messages came from here, from this address, or for this owner.`
-    : message;
 }
