@@ -10,14 +10,14 @@ import { flushDirectory } from '../lib/storage/sqlite/flush.ts';
 import { formatTime } from '../lib/time.ts';
 import { UserError } from '../lib/user-error.ts';
 import { photos as photosMigration } from '../migrations/0024-photos.ts';
-import { DiskStore } from '../photos/files/disk-store.ts';
 import { openPhotoStore } from '../photos/files/open.ts';
-import { copyPhotos, type PhotoCounts } from '../photos/files/photo-copies.ts';
+import { copyPhotos } from '../photos/files/photo-copies.ts';
 import { storedPhotos } from '../photos/references.ts';
 import { type DeploymentName, query, type Reader } from '../schema.ts';
 import { keyCheckOf } from '../webhooks/secret-key.ts';
 import { digestOf } from './digest.ts';
-import { type BackedUpDeployment, type Manifest, photosIn, writeManifest } from './manifest.ts';
+import { type BackedUpDeployment, type Manifest, writeManifest } from './manifest.ts';
+import { photosIn, writeSums } from './photo-sums.ts';
 import { type Environment, runOnPostgres } from './postgres-programs.ts';
 import { requireSpace, watchSpace } from './space.ts';
 
@@ -95,14 +95,16 @@ async function writeBackup(deps: BackupDeps, draft: string): Promise<Manifest> {
   const { clock, version, config, onProgress } = deps;
   const startedAt = formatTime(clock.now());
   const embedded = 'file' in config.locations.production;
-  const photos: { [Name in DeploymentName]?: PhotoCounts } = {};
+  const photos: NonNullable<Manifest['photos']> = {};
   // After the databases: files stay for a day when no animal has the photo any more.
   const copy = async (name: DeploymentName, reader: Reader) => {
     // A database can be backed up before it is migrated.
     if ((await reader.first(lastMigration, {}))!.name < photosMigration.name) return;
     onProgress?.(`Copying the photos of ${name}`, 0);
     const store = await openPhotoStore(config.locations[name].photos);
-    photos[name] = await copyPhotos(store, new DiskStore(photosIn(draft, name)), storedPhotos(reader));
+    const counts = await copyPhotos(store, photosIn(draft, name), storedPhotos(reader));
+    onProgress?.(`Verifying the photos of ${name}`, 0);
+    photos[name] = { ...counts, ...(counts.photos > 0 && { sums: await writeSums(draft, name) }) };
   };
   const deployments = await (embedded ? copyFiles(deps, draft, copy) : dumpPostgres(deps, draft, copy));
   const paths = new Set(Object.values(deployments).map(({ file }) => file));

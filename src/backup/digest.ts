@@ -19,10 +19,10 @@ export async function digestOf(file: string, onBytes?: (bytes: number) => void):
   return await read(source, onBytes);
 }
 
-/** Copies a file to a new one with mode 0600, flushes that, and returns the digest of what was copied. */
+/** Copies a file to one with mode 0600, which it replaces, flushes that, and returns the digest of what was copied. */
 export async function copyFile(from: string, to: string, onBytes?: (bytes: number) => void): Promise<Digest> {
   await using source = await open(from, 'r');
-  await using target = await open(to, 'wx', 0o600);
+  await using target = await open(to, 'w', 0o600);
   const digest = await read(source, onBytes, target);
   await target.sync();
   return digest;

@@ -4,9 +4,9 @@ import Type, { type Static } from 'typebox';
 import { Check } from 'typebox/value';
 import { UserError } from '../lib/user-error.ts';
 import { migrations } from '../migrations/index.ts';
-import { DiskStore } from '../photos/files/disk-store.ts';
 import { damageOf } from '../photos/files/photo-copies.ts';
-import { digestOf } from './digest.ts';
+import { changed } from './damage.ts';
+import { PHOTOS, photosIn, readDigest, verifySums } from './photo-sums.ts';
 
 /** The file that describes a backup. It is written last: a directory without it is no backup. */
 export const MANIFEST = 'manifest.json';
@@ -22,10 +22,14 @@ const Deployment = Type.Object({
   secretKeyCheck: Type.Union([Type.String(), Type.Null()]),
 });
 
+const Digest = { bytes: Type.Integer({ minimum: 0 }), sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }) };
+
 const Photos = Type.Object({
   photos: Type.Integer({ minimum: 0 }),
   /** How many had no files when the backup was made. */
   missing: Type.Integer({ minimum: 0 }),
+  /** The digest of the list of their files; see `sumsOf`. Absent without photos, and in backups of earlier releases. */
+  sums: Type.Optional(Type.Object(Digest)),
 });
 
 const Manifest = Type.Object({
@@ -35,19 +39,10 @@ const Manifest = Type.Object({
   startedAt: Time,
   finishedAt: Time,
   deployments: Type.Object({ production: Deployment, staging: Type.Optional(Deployment) }),
-  /**
-   * The photos in the directory `photos`: each is named by the SHA-256 of its original. Absent in backups of earlier
-   * releases.
-   */
+  /** The photos in the directory `photos`. Absent in backups of earlier releases. */
   photos: Type.Optional(Type.Object({ production: Type.Optional(Photos), staging: Type.Optional(Photos) })),
   /** Every other file of the backup, by its path in the directory. */
-  files: Type.Array(
-    Type.Object({
-      path: Type.String({ pattern: '^[a-z]+\\.(db|dump)$' }),
-      bytes: Type.Integer({ minimum: 0 }),
-      sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
-    }),
-  ),
+  files: Type.Array(Type.Object({ path: Type.String({ pattern: '^[a-z]+\\.(db|dump)$' }), ...Digest })),
 });
 
 /** What a backup contains. */
@@ -93,42 +88,32 @@ export function parseManifest(directory: string): Manifest {
 
 /**
  * Reads every file of a backup and compares it with the manifest.
- * @param onProgress called with the share of bytes that were read
+ * @param onProgress called with what is being verified and the done share of it, from 0 to 1
  * @throws {UserError} naming the first file that is missing, truncated or changed
  */
 export async function verifyFiles(
   directory: string,
   { files, photos = {} as NonNullable<Manifest['photos']> }: Manifest,
-  onProgress?: (share: number) => void,
+  onProgress?: (step: string, share: number) => void,
 ): Promise<void> {
   const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
   let before = 0;
   for (const { path, bytes, sha256 } of files) {
-    const digest = await digestOf(join(directory, path), done => onProgress?.((before + done) / total)).catch(error => {
-      throw new UserError(`The backup in ${directory} is incomplete: ${path} cannot be read (${error.code}).`);
-    });
+    const digest = await readDigest(directory, path, done => onProgress?.('Verifying', (before + done) / total));
     if (digest.bytes !== bytes || digest.sha256 !== sha256) throw changed(directory, path);
     before += bytes;
   }
-  for (const [name, { photos: expected }] of Object.entries(photos)) {
+  for (const [name, { photos: expected, sums }] of Object.entries(photos)) {
+    const onPhoto = (done: number) => onProgress?.(`Verifying the photos of ${name}`, done / expected);
+    const listed = sums && (await verifySums(directory, name, sums, onPhoto));
     let found = 0;
-    const store = new DiskStore(photosIn(directory, name));
+    const store = photosIn(directory, name);
     for await (const hash of store.hashes()) {
-      if ((await damageOf(store, hash)) !== undefined) throw changed(directory, `the photo ${hash}`);
       found++;
+      if (sums !== undefined) continue;
+      if ((await damageOf(store, hash)) !== undefined) throw changed(directory, `the photo ${hash}`);
+      onPhoto(found);
     }
-    if (found !== expected) throw changed(directory, `${PHOTOS}/${name}`);
+    if (found !== expected || (listed ?? found) !== expected) throw changed(directory, `${PHOTOS}/${name}`);
   }
-}
-
-const PHOTOS = 'photos';
-
-/** Returns the directory of the photos of a deployment in a backup. */
-export function photosIn(directory: string, deployment: string): string {
-  return join(directory, PHOTOS, deployment);
-}
-
-/** Returns the error for a file of a backup that differs from what was written. */
-export function changed(directory: string, path: string): UserError {
-  return new UserError(`The backup in ${directory} is damaged: ${path} is not what was backed up. Use another backup.`);
 }

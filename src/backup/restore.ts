@@ -1,18 +1,18 @@
-import { existsSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, renameSync, rmSync, truncateSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { Config, DatabaseLocation } from '../config.ts';
 import { deleteFact } from '../facts.ts';
 import { createEncryptor, type Encryptor } from '../lib/encryption.ts';
 import type { Database } from '../lib/storage/database.ts';
 import { openDatabase } from '../lib/storage/open.ts';
+import { markRestoring } from '../lib/storage/postgres/migrate.ts';
 import { withPostgresSnapshots } from '../lib/storage/postgres/snapshots.ts';
 import { openCopy } from '../lib/storage/sqlite/copy.ts';
-import { RESTORING } from '../lib/storage/sqlite/data-directory.ts';
+import { createPrivateFile, RESTORING } from '../lib/storage/sqlite/data-directory.ts';
 import { lockDataDirectory } from '../lib/storage/sqlite/directory-lock.ts';
 import { flushDirectory } from '../lib/storage/sqlite/flush.ts';
 import { UserError } from '../lib/user-error.ts';
 import { migrations } from '../migrations/index.ts';
-import { DiskStore } from '../photos/files/disk-store.ts';
 import { openPhotoStore } from '../photos/files/open.ts';
 import { copyPhotos } from '../photos/files/photo-copies.ts';
 import { LOCATION_FACT } from '../photos/location.ts';
@@ -21,8 +21,10 @@ import { replaceSecrets } from '../webhooks/replace-secrets.ts';
 import { checkKey, isKeyOf, loadSecretKey, readSecretKey } from '../webhooks/secret-key.ts';
 import type { WebhookRow } from '../webhooks/webhook.ts';
 import { type BackupDeps, writingError } from './backup.ts';
+import { changed } from './damage.ts';
 import { copyFile } from './digest.ts';
-import { changed, type Manifest, photosIn, readManifest, verifyFiles } from './manifest.ts';
+import { type Manifest, readManifest, verifyFiles } from './manifest.ts';
+import { photosIn } from './photo-sums.ts';
 import { runOnPostgres } from './postgres-programs.ts';
 
 /** What a restore needs. */
@@ -40,31 +42,35 @@ export interface Restored {
 type NewKey = (name: DeploymentName) => Encryptor | undefined;
 
 /**
- * Restores a backup into the empty place that the settings name, and migrates it. Verifies every file first. An interrupted
- * restore leaves nothing that a server would use, and may be repeated.
+ * Restores a backup into the empty place that the settings name, and migrates it. Verifies every file first, and writes
+ * nothing if it throws before the place is marked as incomplete. An interrupted restore leaves nothing that a server would
+ * use, and may be repeated.
  * @param newSecrets whether webhooks may get new secrets, if the secret key cannot decrypt those of the backup
  * @throws {UserError} if the backup is incomplete, damaged or of another engine, the target holds data or is being served,
  *   or the secret key is another one
  */
 export async function restoreBackup(deps: RestoreDeps, directory: string, newSecrets: boolean): Promise<Restored> {
-  const { config, onProgress } = deps;
   const source = resolve(directory);
   const manifest = readManifest(source);
-  const embedded = 'file' in config.locations.production;
+  const embedded = 'file' in deps.config.locations.production;
   if (embedded !== (manifest.engine === 'sqlite')) throw otherEngine(source, manifest);
-  await verifyFiles(source, manifest, share => onProgress?.('Verifying', share));
+  await (embedded ? requireEmptyDirectory : requireEmptyDatabases)(deps, manifest);
+  await verifyFiles(source, manifest, deps.onProgress);
   const newKey = newKeyFor(deps, manifest, newSecrets);
-  // Before the databases, so that nothing serves these without their photos. Photos of the same content are the same.
-  for (const name of Object.keys(manifest.photos ?? {}) as DeploymentName[]) {
-    onProgress?.(`Restoring the photos of ${name}`, 0);
-    const from = new DiskStore(photosIn(source, name));
-    const { photos } = config.locations[name];
-    await copyPhotos(from, await openPhotoStore(photos), from.hashes()).catch(error => {
-      throw writingError(error, photos.directory);
-    });
-  }
   const webhooks = await (embedded ? restoreFiles : restorePostgres)(deps, source, manifest, newKey);
   return { manifest, webhooks };
+}
+
+/** Restores the photos before the databases, so that nothing serves these without them. */
+async function restorePhotos({ config, onProgress }: RestoreDeps, source: string, { photos = {} }: Manifest) {
+  for (const [name, { photos: total }] of Object.entries(photos)) {
+    const location = config.locations[name as DeploymentName].photos;
+    const onPhoto = (done: number) => onProgress?.(`Restoring the photos of ${name}`, done / total);
+    const from = photosIn(source, name);
+    await copyPhotos(from, await openPhotoStore(location), from.hashes(), onPhoto).catch(error => {
+      throw writingError(error, location.directory);
+    });
+  }
 }
 
 function otherEngine(source: string, { engine }: Manifest): UserError {
@@ -89,8 +95,8 @@ function newKeyFor({ config }: RestoreDeps, { deployments }: Manifest, newSecret
       `${found}, so the webhook secrets in the backup cannot be decrypted. Copy the secret.key that belongs to it to ${config.dataDir}, or set PETSTORE_SECRET_KEY. If that key is lost, restore with --new-webhook-secrets: every webhook gets a new secret and is disabled until its owner fetches the secret.`,
     );
   }
-  const replacement = current ?? createEncryptor(loadSecretKey(config.dataDir));
-  return name => (lost.some(([deployment]) => deployment === name) ? replacement : undefined);
+  const replacement = () => current ?? createEncryptor(loadSecretKey(config.dataDir));
+  return name => (lost.some(([deployment]) => deployment === name) ? replacement() : undefined);
 }
 
 /** Opens a restored database, which migrates it, and replaces the secrets that cannot be decrypted. */
@@ -127,11 +133,10 @@ async function restoreFiles(
   const { config, onProgress } = deps;
   const lock = lockDataDirectory(config.dataDir);
   const files = filesOf(deps, manifest);
-  const drafts = files.map(({ to }) => to + RESTORING);
   try {
-    removeInterrupted(files.map(({ to }) => to));
-    for (const { to } of files)
-      if (holdsData(to)) throw new UserError(`${to} exists: restore into an empty directory.`);
+    requireEmptyDirectory(deps, manifest);
+    beginFiles(files);
+    await restorePhotos(deps, source, manifest);
     const webhooks: Restored['webhooks'][number][] = [];
     for (const [index, { name, path, to }] of files.entries()) {
       onProgress?.('Restoring', index / files.length);
@@ -142,45 +147,70 @@ async function restoreFiles(
       webhooks.push(...(await complete(deps, name, { file: draft }, newKey)));
     }
     flushDirectory(config.dataDir);
-    // While the draft of production's file is there, no server and no command opens the database.
     for (const { to } of files.toReversed()) {
       renameSync(to + RESTORING, to);
       flushDirectory(dirname(to));
     }
     return webhooks;
   } catch (error) {
-    for (const draft of drafts) removeDatabase(draft);
+    if (isBegun(files)) beginFiles(files);
     throw writingError(error, config.dataDir);
   } finally {
     lock.release();
   }
 }
 
+interface RestoredFile {
+  readonly name: DeploymentName;
+  /** The file in the backup. */
+  readonly path: string;
+  /** The file that it becomes. */
+  readonly to: string;
+}
+
 /** Returns the files to restore, production's first. */
-function filesOf({ config: { locations } }: RestoreDeps, { deployments }: Manifest) {
+function filesOf({ config: { locations } }: RestoreDeps, { deployments }: Manifest): RestoredFile[] {
   const { production, staging } = deployments;
   const files = [{ name: 'production' as DeploymentName, path: production.file }];
   if (staging !== undefined) files.push({ name: 'staging', path: staging.file });
   return files.map(file => ({ ...file, to: (locations[file.name] as { file: string }).file }));
 }
 
-/**
- * Deletes what an interrupted restore has left. Its draft of production's file is written first and renamed last, so if that
- * exists, everything else is from the same restore.
- */
-function removeInterrupted(files: readonly string[]): void {
-  const [production, ...others] = files as [string, ...string[]];
-  if (!existsSync(production + RESTORING)) return;
-  for (const file of others) for (const one of [file, file + RESTORING]) removeDatabase(one);
-  removeDatabase(production + RESTORING);
+/** @throws {UserError} if there are databases, unless they are what an interrupted restore has left */
+function requireEmptyDirectory(deps: RestoreDeps, manifest: Manifest): void {
+  const files = filesOf(deps, manifest);
+  // The draft of production's file is created first and renamed last: with it, the others are from the same restore.
+  for (const { to } of isBegun(files) ? files.slice(0, 1) : files) {
+    if (holdsData(to)) throw new UserError(`${to} exists: restore into an empty directory.`);
+  }
 }
 
-function removeDatabase(file: string): void {
-  for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
+/** Reports whether a restore has begun in the directory and is not complete. */
+function isBegun([production]: readonly RestoredFile[]): boolean {
+  return existsSync(production!.to + RESTORING);
+}
+
+/**
+ * Creates the draft of production's file, with which no server and no command opens the directory, and deletes the databases
+ * that an interrupted restore has left.
+ */
+function beginFiles([production, ...others]: readonly RestoredFile[]): void {
+  const draft = production!.to + RESTORING;
+  createPrivateFile(draft);
+  flushDirectory(dirname(draft));
+  truncateSync(draft);
+  for (const suffix of ['-wal', '-shm']) rmSync(draft + suffix, { force: true });
+  for (const { to } of others) {
+    for (const file of databaseFiles(to).concat(databaseFiles(to + RESTORING))) rmSync(file, { force: true });
+  }
 }
 
 function holdsData(file: string): boolean {
-  return ['', '-wal', '-shm'].some(suffix => existsSync(file + suffix));
+  return databaseFiles(file).some(one => existsSync(one));
+}
+
+function databaseFiles(file: string): string[] {
+  return ['', '-wal', '-shm'].map(suffix => file + suffix);
 }
 
 function requireSound(file: string, source: string, path: string): void {
@@ -192,44 +222,50 @@ function requireSound(file: string, source: string, path: string): void {
   }
 }
 
-async function restorePostgres(
-  deps: RestoreDeps,
-  source: string,
-  { deployments, files }: Manifest,
-  newKey: NewKey,
-): Promise<Restored['webhooks']> {
-  const { config, environment, onProgress } = deps;
-  const { production, staging } = config.locations as Record<DeploymentName, { url: string }>;
-  const isShared = staging.url === production.url;
-  if (isShared !== (files.length === 1)) {
+type PostgresLocations = Record<DeploymentName, { url: string }>;
+
+/** Returns the databases to restore, production's last: without it no server starts. */
+function databasesOf({ config: { locations } }: RestoreDeps): [DeploymentName, { url: string }][] {
+  const { production, staging } = locations as PostgresLocations;
+  const last: [DeploymentName, { url: string }] = ['production', { url: production.url }];
+  return staging.url === production.url ? [last] : [['staging', { url: staging.url }], last];
+}
+
+/** @throws {UserError} if a database holds tables, or the backup has another number of databases */
+async function requireEmptyDatabases(deps: RestoreDeps, { files }: Manifest): Promise<void> {
+  const databases = databasesOf(deps);
+  if (databases.length !== files.length) {
     throw new UserError(
-      isShared
+      databases.length === 1
         ? 'The backup has staging in a database of its own: set PETSTORE_STAGING_DATABASE_URL to another empty database.'
         : "The backup has staging in production's database: unset PETSTORE_STAGING_DATABASE_URL.",
     );
   }
-  // Production last: without it no server starts.
-  const dumps = (
-    isShared
-      ? [['production', production]]
-      : [
-          ['staging', staging],
-          ['production', production],
-        ]
-  ) as [DeploymentName, { url: string }][];
-  await withPostgresSnapshots(
-    dumps.map(([, { url }]) => ({ url })),
-    undefined,
-    async snapshots => {
-      if (snapshots.every(({ empty }) => empty)) return;
-      throw new UserError('The database of the settings holds tables: restore into an empty database.');
-    },
-  );
-  for (const [name, { url }] of dumps) {
-    onProgress?.(`Restoring ${isShared ? 'both deployments' : name}`, 0);
+  const locations = databases.map(([, location]) => location);
+  await withPostgresSnapshots(locations, undefined, async snapshots => {
+    if (snapshots.every(({ empty }) => empty)) return;
+    throw new UserError('The database of the settings holds tables: restore into an empty database.');
+  });
+}
+
+async function restorePostgres(
+  deps: RestoreDeps,
+  source: string,
+  manifest: Manifest,
+  newKey: NewKey,
+): Promise<Restored['webhooks']> {
+  const { config, environment, onProgress } = deps;
+  const { production } = config.locations as PostgresLocations;
+  await markRestoring(production.url, true);
+  await restorePhotos(deps, source, manifest);
+  const databases = databasesOf(deps);
+  for (const [name, { url }] of databases) {
+    onProgress?.(`Restoring ${databases.length === 1 ? 'both deployments' : name}`, 0);
     const options = ['--no-owner', '--no-privileges', '--exit-on-error', '--single-transaction'];
-    await runOnPostgres('pg_restore', [...options, join(source, deployments[name]!.file)], { url, environment });
+    const dump = join(source, manifest.deployments[name]!.file);
+    await runOnPostgres('pg_restore', [...options, dump], { url, environment });
   }
+  await markRestoring(production.url, false);
   const webhooks = [];
   for (const name of ['production', 'staging'] as const) {
     webhooks.push(...(await complete(deps, name, config.locations[name], newKey)));

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { readdirSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import type { Manifest } from '../../src/backup/manifest.ts';
 import { readConfig } from '../../src/config.ts';
 import { Bucket } from '../../src/lib/bucket.ts';
 import { jsonOf, petstore } from '../support/commands.ts';
@@ -41,7 +42,7 @@ for (const { name, skip, create } of emptyPlaces) {
       assert.equal((await upload(baseUrl, key, pet.body.id, photo)).status, 201);
       backup = join(here['PETSTORE_DATA_DIR']!, '..', `${id.slice(0, 8)}-${Date.now()}`);
       const manifest = await jsonOf(here, 'backup', backup);
-      assert.deepEqual(manifest.photos, { production: { photos: 1, missing: 0 }, staging: { photos: 0, missing: 0 } });
+      assert.deepEqual(countsOf(manifest), { production: [1, 0], staging: [0, 0] });
       // `stop` deletes the data directory of the test, which is not this one.
       await serving.app.close();
     });
@@ -58,18 +59,6 @@ for (const { name, skip, create } of emptyPlaces) {
       } finally {
         await serving.app.close();
       }
-    });
-
-    it('are not restored if one was changed', async () => {
-      const copy = `${backup}-copy`;
-      await jsonOf(here, 'backup', copy);
-      const file = join(copy, 'photos', 'production', id.slice(0, 2), id, 'original');
-      rmSync(file);
-      writeFileSync(file, 'something else');
-      const { code, errors } = await petstore(await newPlace(), 'restore', copy);
-      assert.equal(code, 1);
-      assert.match(errors, /is damaged: the photo [0-9a-f]{64} is not what was backed up/);
-      rmSync(copy, { recursive: true });
     });
 
     it('are copied with the database', async () => {
@@ -119,8 +108,7 @@ describe('photos of a bucket in a backup', () => {
     assert.equal((await upload(baseUrl, key, pet.body.id, photo)).status, 201);
     await serving.app.close();
     const backup = join(here['PETSTORE_DATA_DIR']!, '..', 'backup');
-    const { photos } = await jsonOf(here, 'backup', backup);
-    assert.deepEqual(photos, { production: { photos: 1, missing: 0 }, staging: { photos: 0, missing: 0 } });
+    assert.deepEqual(countsOf(await jsonOf(here, 'backup', backup)), { production: [1, 0], staging: [0, 0] });
 
     const directory = await newPlace();
     await jsonOf(directory, 'restore', backup);
@@ -147,3 +135,8 @@ describe('photos of a bucket in a backup', () => {
     ]);
   });
 });
+
+/** Returns how many photos each deployment has in a backup, and how many are missing. */
+function countsOf({ photos }: { readonly photos: Manifest['photos'] }) {
+  return Object.fromEntries(Object.entries(photos!).map(([name, { photos, missing }]) => [name, [photos, missing]]));
+}

@@ -8,6 +8,7 @@ import { formatTime } from '../../lib/time.ts';
 import { UserError } from '../../lib/user-error.ts';
 import { createBackup, writingError } from '../backup.ts';
 import { parseManifest } from '../manifest.ts';
+import { sumsOf } from '../photo-sums.ts';
 import { type Environment, runOnPostgres } from '../postgres-programs.ts';
 
 /** A scheduled backup that is due. Times are in milliseconds since the Unix epoch. */
@@ -120,8 +121,9 @@ function goodBackups(request: BackupRequest): GoodBackup[] {
 function goodBackup(directory: string, name: string, startedAt: number): GoodBackup | undefined {
   const path = join(directory, name);
   try {
-    const { files, finishedAt, startedAt: began } = parseManifest(path);
-    if (files.some(file => statSync(join(path, file.path)).size !== file.bytes)) return undefined;
+    const { files, photos = {}, finishedAt, startedAt: began } = parseManifest(path);
+    const lists = Object.entries(photos).flatMap(([of, { sums }]) => (sums ? [{ path: sumsOf(of), ...sums }] : []));
+    if ([...files, ...lists].some(file => statSync(join(path, file.path)).size !== file.bytes)) return undefined;
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
     return { name, startedAt, durationMs: Date.parse(finishedAt) - Date.parse(began), bytes };
   } catch {

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdir, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StorageError } from '../../lib/storage/database.ts';
 import { createDirectory } from '../../lib/storage/sqlite/data-directory.ts';
@@ -16,19 +16,23 @@ export interface PhotoCounts {
 /**
  * Copies the photos with these hashes that the target lacks, and flushes them. Files never change, so on one file system a
  * copy is a second name of the same file.
+ * @param onPhoto called with the number of photos that were copied or found
  */
 export async function copyPhotos(
   from: PhotoStore,
   to: PhotoStore,
   hashes: AsyncIterable<string>,
+  onPhoto?: (photos: number) => void,
 ): Promise<PhotoCounts> {
   let photos = 0;
   let missing = 0;
   for await (const hash of hashes) {
     if ((await to.has(hash)) || (await copyPhoto(from, to, hash))) photos++;
     else missing++;
+    onPhoto?.(photos);
   }
-  await rm(to.drafts, { recursive: true, force: true });
+  // Unless a server uses the directory too.
+  await rmdir(to.drafts).catch(() => {});
   return { photos, missing };
 }
 

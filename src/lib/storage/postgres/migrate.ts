@@ -72,11 +72,37 @@ async function missing(connection: Connection, server: PostgresServer, migration
   return missingMigrations(migrations, await appliedNames(connection, server), server.location);
 }
 
-/** Returns the names of the migrations that a schema has, in order; none for an empty or a missing schema. */
-export async function appliedNames(connection: Connection, { timeouts }: PostgresServer): Promise<readonly string[]> {
+/** A schema of a database whose restore is not complete. A restore creates no table in it, so that it can be repeated. */
+const RESTORING = 'petstore_restoring';
+
+/** Marks a database as one that no server and no command opens until its restore is complete, or removes the mark. */
+export async function markRestoring(url: string, restoring: boolean): Promise<void> {
+  const connection = await postgresServer(url, undefined).connect('petstore restore');
+  try {
+    const statement = restoring ? `create schema if not exists ${RESTORING}` : `drop schema if exists ${RESTORING}`;
+    await connection.query(Number.POSITIVE_INFINITY, statement);
+  } finally {
+    connection.release();
+  }
+}
+
+/**
+ * Returns the names of the migrations that a schema has, in order; none for an empty or a missing schema.
+ * @throws {UserError} if the database is not completely restored
+ */
+export async function appliedNames(
+  connection: Connection,
+  { timeouts, location }: PostgresServer,
+): Promise<readonly string[]> {
   // Looks only where the table would be created, not in the rest of the search path.
-  const find = `select to_regclass(quote_ident(current_schema()) || '.migrations') is not null as found`;
+  const find = `select to_regclass(quote_ident(current_schema()) || '.migrations') is not null as found,
+    to_regnamespace('${RESTORING}') is not null as restoring`;
   const { rows } = await connection.query(performance.now() + timeouts.call, find);
+  if (rows[0].restoring) {
+    throw new UserError(
+      `The database at ${location} is not restored completely: unless a restore is running, run "petstore restore" again.`,
+    );
+  }
   if (!rows[0].found) return [];
   const applied = await connection.query(performance.now() + timeouts.call, 'select name from migrations');
   return applied.rows.map(({ name }) => name).sort();

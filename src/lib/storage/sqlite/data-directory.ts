@@ -41,13 +41,13 @@ export function createPrivateFile(file: string): void {
   }
 }
 
-/** Ends the name of a database file while a restore writes it. */
+/** Ends the name of a database file until the restore that writes it is complete. */
 export const RESTORING = '.restoring';
 
 /** Throws a UserError if an interrupted restore has left its draft of a database file. */
 export function requireRestored(file: string): void {
   if (!existsSync(file + RESTORING)) return;
-  throw new UserError(`A restore of ${file} was interrupted: run it again, or delete ${file}${RESTORING}.`);
+  throw new UserError(`A restore of ${file} was interrupted: run "petstore restore" again.`);
 }
 
 /** Logs a warning if other users may access the directory or a file in it. Changes nothing. */
