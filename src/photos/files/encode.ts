@@ -1,5 +1,6 @@
 // The program of the process that makes the sizes of photos. It reads one file at a time, on request of its parent.
 
+import { readdirSync } from 'node:fs';
 import { open, writeFile } from 'node:fs/promises';
 import { constants, setPriority } from 'node:os';
 import { join } from 'node:path';
@@ -27,8 +28,8 @@ sharp.unblock({ operation: ['VipsForeignLoadJpeg', 'VipsForeignLoadPng', 'VipsFo
 sharp.cache(false);
 sharp.concurrency(1);
 
-// The server comes first, and if memory runs out, this process ends first.
-setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+// The server comes first, and if memory runs out, this process ends first. Linux has a priority for each thread.
+for (const thread of threadsOfProcess()) setPriority(thread, constants.priority.PRIORITY_LOW);
 await writeFile('/proc/self/oom_score_adj', '1000').catch(() => {});
 
 // The terminal sends its signals to this process too; the parent decides when it ends.
@@ -36,6 +37,11 @@ process.on('SIGINT', () => {}).on('SIGTERM', () => {});
 process.on('disconnect', () => process.exit());
 process.on('message', async (request: EncodeRequest) => process.send!(await respond(request)));
 process.send!('ready');
+
+/** Returns the ids of the threads that have started; later ones get the priority of the thread that starts them. */
+function threadsOfProcess(): readonly number[] {
+  return process.platform === 'linux' ? readdirSync('/proc/self/task').map(Number) : [process.pid];
+}
 
 async function respond(request: EncodeRequest): Promise<EncodeResponse> {
   try {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { constants, getPriority } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { silent } from '../../../test/support/engines.ts';
@@ -45,7 +46,7 @@ describe('the process that encodes photos', () => {
   });
 
   it('is killed if a photo takes too long, and the next photo gets another one', async t => {
-    const encoder = new PhotoEncoder({ log: silent, deadlineMs: 1 });
+    const encoder = new PhotoEncoder({ log: silent, deadlineMs: 1, processorMs: 0 });
     t.after(() => encoder.close());
     const large = await draft(await image('png', { width: 2000, height: 2000, noise: true }));
     const pids: (number | undefined)[] = [];
@@ -57,6 +58,25 @@ describe('the process that encodes photos', () => {
     }
     assert.notEqual(pids[0], pids[1]);
     await waitUntil(async () => !isRunning(pids[0]!));
+  });
+
+  it('is no reason to reject a photo if the machine is too busy for it', async t => {
+    const encoder = new PhotoEncoder({ log: silent, deadlineMs: 1000 });
+    t.after(() => encoder.close());
+    await encoder.encode(await draft(), 'image/jpeg', 1);
+    process.kill(encoder.processId!, 'SIGSTOP');
+    await assert.rejects(encoder.encode(await draft(), 'image/jpeg', 1), { code: 'overloaded' });
+  });
+
+  it('runs all its threads with the lowest priority', { skip: process.platform !== 'linux' }, async t => {
+    const encoder = new PhotoEncoder({ log: silent });
+    t.after(() => encoder.close());
+    await encoder.encode(await draft(), 'image/jpeg', 1);
+    const threads = await readdir(`/proc/${encoder.processId}/task`);
+    assert.deepEqual(
+      threads.map(id => getPriority(Number(id))),
+      threads.map(() => constants.priority.PRIORITY_LOW),
+    );
   });
 
   it('rejects a photo whose process is killed', async t => {
@@ -89,7 +109,6 @@ describe('the process that encodes photos', () => {
   it('knows nothing of the settings of the server', async t => {
     process.env['PETSTORE_TEST_PHOTO_SECRET'] = 'secret';
     t.after(() => delete process.env['PETSTORE_TEST_PHOTO_SECRET']);
-    const { readFile } = await import('node:fs/promises');
     const encoder = new PhotoEncoder({ log: silent });
     t.after(() => encoder.close());
     await encoder.encode(await draft(), 'image/jpeg', 1);
