@@ -3,7 +3,7 @@ import { anyOrigin } from '../lib/http/server/responses.ts';
 import type { PhotoFiles } from './files/photo-files.ts';
 import { photoSizes } from './photo.ts';
 
-/** Returns the page that serves the sizes of photos. Their content never changes, so everyone may keep them for ever. */
+/** Returns the page that serves the sizes of photos. They show the same for ever, so everyone may keep them. */
 export function photoPages(files: Pick<PhotoFiles, 'find'>): readonly PageRoute[] {
   return [
     {
@@ -19,7 +19,8 @@ export function photoPages(files: Pick<PhotoFiles, 'find'>): readonly PageRoute[
           contentType: 'image/jpeg',
           bytes: '',
           ...found,
-          etag: `"${photoId}-${size}"`,
+          // The sizes of a photo of an earlier release are made again.
+          etag: `"${photoId}-${size}-${found.length}"`,
           cacheControl: 'public, max-age=31536000, immutable',
           headers: [
             ...anyOrigin,

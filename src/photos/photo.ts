@@ -24,6 +24,12 @@ export const PhotoId = Type.String({
   description: 'The SHA-256 of the original, in hexadecimal digits.',
 });
 
+/** The pixels of a photo, as it is shown upright. */
+export interface Dimensions {
+  readonly width: number;
+  readonly height: number;
+}
+
 /** The text for people who do not see the photo. */
 export const AltText = lineSchema(
   'What the photo shows, for people who do not see it: 1–500 characters, no control characters.',
@@ -32,7 +38,10 @@ export const AltText = lineSchema(
 
 const url = (size: number) =>
   Type.String({
-    description: size === 450 ? 'A JPEG of 450 × 450 pixels, cropped.' : `A JPEG of at most ${size} × ${size} pixels.`,
+    description:
+      size === 450
+        ? 'A square JPEG of at most 450 × 450 pixels, cropped.'
+        : `A JPEG of at most ${size} × ${size} pixels.`,
   });
 
 const stored = {
@@ -58,7 +67,7 @@ export const Photo = Type.Object(
       Type.Object(Object.fromEntries(photoSizes.map(size => [String(size), url(size)])) as SizeUrls, {
         title: 'PhotoUrls',
         description:
-          'Where each size is, without a key and for ever: the content of a URL never changes. Absent in events and in ' +
+          'Where each size is, without a key and for ever: a URL always shows the same photo. Absent in events and in ' +
           'the history; there, a size is at `/photos/{id}/{size}.jpg` of the same address.',
       }),
     ),
@@ -100,9 +109,15 @@ export function photoOf(photo: StoredPhoto, publicUrl: string): Photo {
   return { ...photo, urls: urls as NonNullable<Photo['urls']> };
 }
 
-/** Returns the width and the height of a size, of which 450 is a square and no other is larger than the original. */
-export function sizeOf({ width, height }: StoredPhoto, size: PhotoSize): { width: number; height: number } {
-  if (size === 450) return { width: size, height: size };
+/** Returns the width and the height of a size. None is larger than the original; 450 is a square. */
+export function sizeOf(original: Dimensions, size: PhotoSize): Dimensions {
+  if (size === 450) {
+    // It is cropped from the largest size.
+    const { width, height } = sizeOf(original, 1280);
+    const side = Math.min(size, width, height);
+    return { width: side, height: side };
+  }
+  const { width, height } = original;
   const scale = Math.min(1, size / Math.max(width, height));
   return { width: Math.max(1, Math.round(width * scale)), height: Math.max(1, Math.round(height * scale)) };
 }

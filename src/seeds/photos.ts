@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { copyFile, mkdir, rm } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createDirectory } from '../lib/storage/sqlite/data-directory.ts';
@@ -63,11 +63,12 @@ async function storeOne(store: PhotoStore, name: string, { id, bytes }: SamplePh
   const draft = join(store.drafts, randomUUID());
   createDirectory(store.drafts);
   await mkdir(draft, { mode: 0o700 });
-  await copyFile(join(directory, `${name}-${SIDE}.jpg`), join(draft, ORIGINAL));
+  const copy = async (size: number, file: string) =>
+    writeFile(join(draft, file), await readFile(join(directory, `${name}-${size}.jpg`)), { mode: 0o600 });
+  await copy(SIDE, ORIGINAL);
   for (const size of photoSizes) {
-    const file = join(draft, fileOf(size));
-    if (size < SIDE) await copyFile(join(directory, `${name}-${size}.jpg`), file);
-    else await linkOrCopy(join(draft, ORIGINAL), file);
+    if (size < SIDE) await copy(size, fileOf(size));
+    else await linkOrCopy(join(draft, ORIGINAL), join(draft, fileOf(size)));
   }
   // Replaces an incomplete photo. Another process may have stored it completely meanwhile: then it is stored once more.
   await store.delete(id);

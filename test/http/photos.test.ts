@@ -294,7 +294,7 @@ overEachEngine(engine => {
       const page = await pageOf(`/animals/${petId}`);
       assert.equal(page.includes(hostile), false);
       for (const [size, width, height] of [
-        [450, 450, 450],
+        [450, 400, 400],
         [600, 600, 300],
       ]) {
         const tag = page.match(new RegExp(`<img [^>]*src="/photos/${body.id}/${size}.jpg"[^>]*>`))?.[0] ?? '';

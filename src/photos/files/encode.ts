@@ -5,7 +5,8 @@ import { open, writeFile } from 'node:fs/promises';
 import { constants, setPriority } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
-import { PHOTO_PIXELS_MAX, photoSizes } from '../photo.ts';
+import { PHOTO_PIXELS_MAX, photoSizes, sizeOf } from '../photo.ts';
+import { linkOrCopy } from './disk-store.ts';
 import { fileOf, ORIGINAL, photoVariants } from './names.ts';
 
 /** What the parent asks for: the sizes of the original in a directory, whose format is known. */
@@ -14,11 +15,16 @@ export interface EncodeRequest {
   readonly format: string;
 }
 
-/** The dimensions; or why the file is no photo; or the code of an error of the disk. */
-export type EncodeResponse =
-  | { readonly width: number; readonly height: number }
-  | { readonly rejected: string }
-  | { readonly failed: string };
+/** What was made; or why the file is no photo; or the code of an error of the disk. */
+export type EncodeResponse = EncodedPhoto | { readonly rejected: string } | { readonly failed: string };
+
+/** The dimensions of a photo, upright, and the bytes of its sizes. */
+export interface EncodedPhoto {
+  readonly width: number;
+  readonly height: number;
+  /** A file that is several sizes counts once. */
+  readonly sizes_bytes: number;
+}
 
 const QUALITY = 80;
 
@@ -53,7 +59,10 @@ async function respond(request: EncodeRequest): Promise<EncodeResponse> {
   }
 }
 
-/** Writes every size beside the original, without its metadata, and flushes all of them. */
+/**
+ * Writes every size beside the original, without its metadata, and flushes all of them. No size is larger than the original;
+ * sizes that are the same are one file.
+ */
 async function encode({ directory, format }: EncodeRequest): Promise<EncodeResponse> {
   const options = { limitInputPixels: PHOTO_PIXELS_MAX, failOn: 'error', pages: 1 } as const;
   const original = sharp(join(directory, ORIGINAL), options);
@@ -69,18 +78,30 @@ async function encode({ directory, format }: EncodeRequest): Promise<EncodeRespo
     .raw({ depth: 'uchar' })
     .toBuffer({ resolveWithObject: true });
   const raw = { width: info.width, height: info.height, channels: info.channels };
+  const files = new Map<string, string>();
+  let sizesBytes = 0;
   for (const size of photoSizes) {
+    const file = join(directory, fileOf(size));
+    const { width, height } = sizeOf(info, size);
+    const same = files.get(`${width}x${height}`);
+    if (same !== undefined) {
+      await linkOrCopy(same, file);
+      continue;
+    }
+    files.set(`${width}x${height}`, file);
     const image = sharp(data, { raw });
     const resized =
       size === 450
-        ? image.extract(middleOf(info)).resize(size, size, { fit: 'cover', position: 'attention' })
-        : image.resize(size, size, { fit: 'inside', withoutEnlargement: true });
-    await writeFile(join(directory, fileOf(size)), await resized.jpeg({ quality: QUALITY }).toBuffer());
+        ? image.extract(middleOf(info)).resize(width, height, { fit: 'cover', position: 'attention' })
+        : image.resize(width, height, { fit: 'fill' });
+    const jpeg = await resized.jpeg({ quality: QUALITY }).toBuffer();
+    await writeFile(file, jpeg, { mode: 0o600 });
+    sizesBytes += jpeg.length;
   }
   // All at once: the file system then writes its journal once or twice, for which flushes of the database wait too.
   await Promise.all(photoVariants.map(variant => flush(join(directory, fileOf(variant)))));
   await flush(directory);
-  return { width, height };
+  return { width, height, sizes_bytes: sizesBytes };
 }
 
 async function flush(path: string): Promise<void> {

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { constants, getPriority } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import sharp from 'sharp';
 import { silent } from '../../../test/support/engines.ts';
 import { image } from '../../../test/support/photos.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
 import { waitUntil } from '../../../test/support/wait-until.ts';
+import type { EncodedPhoto } from './encode.ts';
 import { PhotoEncoder } from './encoder.ts';
 
 /** Creates a directory with an original. */
@@ -15,6 +17,10 @@ async function draft(bytes?: Buffer): Promise<string> {
   await mkdir(directory);
   await writeFile(join(directory, 'original'), bytes ?? (await image('jpeg')));
   return directory;
+}
+
+function assertDimensions({ width, height }: EncodedPhoto, ...expected: [number, number]): void {
+  assert.deepEqual([width, height], expected);
 }
 
 const isRunning = (pid: number) => {
@@ -32,7 +38,7 @@ describe('the process that encodes photos', () => {
     assert.equal(encoder.processId, undefined);
     const directory = await draft();
     const encoded = encoder.encode(directory, 'image/jpeg', 1);
-    assert.deepEqual(await encoded, { width: 64, height: 48 });
+    assertDimensions(await encoded, 64, 48);
     assert.deepEqual((await readdir(directory)).toSorted(), [
       '100.jpg',
       '1280.jpg',
@@ -42,7 +48,7 @@ describe('the process that encodes photos', () => {
       'original',
     ]);
     await waitUntil(async () => encoder.processId === undefined);
-    assert.deepEqual(await encoder.encode(await draft(), 'image/jpeg', 1), { width: 64, height: 48 });
+    assertDimensions(await encoder.encode(await draft(), 'image/jpeg', 1), 64, 48);
   });
 
   it('is killed if a photo takes too long, and the next photo gets another one', async t => {
@@ -79,6 +85,35 @@ describe('the process that encodes photos', () => {
     );
   });
 
+  it('makes no size larger than the photo, and the same size once', async t => {
+    const encoder = new PhotoEncoder({ log: silent });
+    t.after(() => encoder.close());
+    for (const [width, height, expected] of [
+      [64, 48, { 100: '64x48', 300: '64x48', 450: '48x48', 600: '64x48', 1280: '64x48' }],
+      [500, 500, { 100: '100x100', 300: '300x300', 450: '450x450', 600: '500x500', 1280: '500x500' }],
+      [200, 200, { 100: '100x100', 300: '200x200', 450: '200x200', 600: '200x200', 1280: '200x200' }],
+      [2560, 401, { 100: '100x16', 300: '300x47', 450: '201x201', 600: '600x94', 1280: '1280x201' }],
+      [30, 1000, { 100: '3x100', 300: '9x300', 450: '30x30', 600: '18x600', 1280: '30x1000' }],
+    ] as const) {
+      const directory = await draft(await image('png', { width, height, noise: true }));
+      const { sizes_bytes: bytes } = await encoder.encode(directory, 'image/png', 1);
+      const files = new Map<number, number>();
+      for (const [size, dimensions] of Object.entries(expected)) {
+        const file = join(directory, `${size}.jpg`);
+        const made = await sharp(await readFile(file)).metadata();
+        assert.equal(`${made.width}x${made.height}`, dimensions, `${size} of ${width}x${height}`);
+        const { ino, size: length, mode } = await stat(file);
+        assert.equal(mode & 0o777, 0o600);
+        files.set(ino, length);
+      }
+      assert.equal(files.size, new Set(Object.values(expected)).size);
+      assert.equal(
+        [...files.values()].reduce((sum, length) => sum + length, 0),
+        bytes,
+      );
+    }
+  });
+
   it('rejects a photo whose process is killed', async t => {
     const encoder = new PhotoEncoder({ log: silent });
     t.after(() => encoder.close());
@@ -92,7 +127,7 @@ describe('the process that encodes photos', () => {
     await waitUntil(async () => encoder.queued === 1);
     process.kill(pid, 'SIGKILL');
     await assert.rejects(encoded, { code: 'invalid_photo' });
-    assert.deepEqual(await encoder.encode(await draft(), 'image/jpeg', 1), { width: 64, height: 48 });
+    assertDimensions(await encoder.encode(await draft(), 'image/jpeg', 1), 64, 48);
   });
 
   it('rejects photos while too many wait, and all once it is closed', async () => {

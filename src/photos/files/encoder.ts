@@ -5,7 +5,7 @@ import type { Log } from '../../lib/log.ts';
 import { createSemaphore } from '../../lib/semaphore.ts';
 import type { PhotoType } from '../photo.ts';
 import { diskProblem } from './disk-problem.ts';
-import type { EncodeRequest, EncodeResponse } from './encode.ts';
+import type { EncodedPhoto, EncodeRequest, EncodeResponse } from './encode.ts';
 
 /** How long a photo may take. */
 const DEADLINE_MS = 20_000;
@@ -23,12 +23,6 @@ const PHOTOS_PER_PROCESS = 200;
 const WAITING_MAX = 64;
 /** The size of the heap of the process, in MiB. The pixels are outside of it. */
 const HEAP_MIB = 64;
-
-/** The dimensions of a photo, upright. */
-export interface Dimensions {
-  readonly width: number;
-  readonly height: number;
-}
 
 export interface EncoderOptions {
   readonly log: Log;
@@ -88,7 +82,7 @@ export class PhotoEncoder {
    * @throws {Problem} `invalid_photo` if the file cannot be decoded, or not in time; `overloaded` while too many photos wait, or
    *   if the machine is too busy
    */
-  async encode(directory: string, type: PhotoType, client: number): Promise<Dimensions> {
+  async encode(directory: string, type: PhotoType, client: number): Promise<EncodedPhoto> {
     if (this.#isClosed) throw shuttingDown();
     if (this.#waiting >= this.#waitingMax) {
       const message = 'Too many photos are being processed; nothing was changed.';
@@ -119,7 +113,7 @@ export class PhotoEncoder {
     this.#process = undefined;
   }
 
-  async #encode(request: EncodeRequest): Promise<Dimensions> {
+  async #encode(request: EncodeRequest): Promise<EncodedPhoto> {
     if (this.#isClosed) throw shuttingDown();
     if (this.#encoded >= PHOTOS_PER_PROCESS) this.#end();
     const child = this.#process ?? this.#start();

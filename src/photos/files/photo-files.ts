@@ -6,7 +6,8 @@ import { Problem } from '../../lib/http/problem.ts';
 import { createDirectory } from '../../lib/storage/sqlite/data-directory.ts';
 import type { PhotoType } from '../photo.ts';
 import { diskProblem } from './disk-problem.ts';
-import type { Dimensions, PhotoEncoder } from './encoder.ts';
+import type { EncodedPhoto } from './encode.ts';
+import type { PhotoEncoder } from './encoder.ts';
 import { ORIGINAL, type PhotoVariant } from './names.ts';
 import type { PhotoFile, PhotoStore } from './photo-store.ts';
 
@@ -69,7 +70,7 @@ export class PhotoFiles {
    * @param client the account that the photo is for
    * @throws {Problem} `invalid_photo`; `overloaded`; `storage_full`; `storage_unavailable`
    */
-  encode({ directory, type }: Draft, client: number): Promise<Dimensions> {
+  encode({ directory, type }: Draft, client: number): Promise<EncodedPhoto> {
     return this.#encoder.encode(directory, type, client);
   }
 
