@@ -1,8 +1,8 @@
 // The program of the process that makes the sizes of photos. It reads one file at a time, on request of its parent.
 
 import { readdirSync } from 'node:fs';
-import { open, writeFile } from 'node:fs/promises';
-import { constants, setPriority } from 'node:os';
+import { open, rm, writeFile } from 'node:fs/promises';
+import { setPriority } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { PHOTO_PIXELS_MAX, photoSizes, sizeOf } from '../photo.ts';
@@ -34,8 +34,7 @@ sharp.unblock({ operation: ['VipsForeignLoadJpeg', 'VipsForeignLoadPng', 'VipsFo
 sharp.cache(false);
 sharp.concurrency(1);
 
-// The server comes first, and if memory runs out, this process ends first. Linux has a priority for each thread.
-for (const thread of threadsOfProcess()) setPriority(thread, constants.priority.PRIORITY_LOW);
+// If memory runs out, this process ends first.
 await writeFile('/proc/self/oom_score_adj', '1000').catch(() => {});
 
 // The terminal sends its signals to this process too; the parent decides when it ends.
@@ -43,6 +42,9 @@ process.on('SIGINT', () => {}).on('SIGTERM', () => {});
 process.on('disconnect', () => process.exit());
 process.on('message', async (request: EncodeRequest) => process.send!(await respond(request)));
 process.send!('ready');
+
+// The server comes first. Linux has a priority for each thread.
+for (const thread of threadsOfProcess()) setPriority(thread, Number(process.argv[2]));
 
 /** Returns the ids of the threads that have started; later ones get the priority of the thread that starts them. */
 function threadsOfProcess(): readonly number[] {
@@ -95,6 +97,8 @@ async function encode({ directory, format }: EncodeRequest): Promise<EncodeRespo
         ? image.extract(middleOf(info)).resize(width, height, { fit: 'cover', position: 'attention' })
         : image.resize(width, height, { fit: 'fill' });
     const jpeg = await resized.jpeg({ quality: QUALITY }).toBuffer();
+    // What a process that was killed left may be linked.
+    await rm(file, { force: true });
     await writeFile(file, jpeg, { mode: 0o600 });
     sizesBytes += jpeg.length;
   }

@@ -11,6 +11,8 @@ import { waitUntil } from '../../../test/support/wait-until.ts';
 import type { EncodedPhoto } from './encode.ts';
 import { PhotoEncoder } from './encoder.ts';
 
+const { PRIORITY_LOW, PRIORITY_BELOW_NORMAL } = constants.priority;
+
 /** Creates a directory with an original. */
 async function draft(bytes?: Buffer): Promise<string> {
   const directory = join(temporaryDirectory(), 'draft');
@@ -52,7 +54,7 @@ describe('the process that encodes photos', () => {
   });
 
   it('is killed if a photo takes too long, and the next photo gets another one', async t => {
-    const encoder = new PhotoEncoder({ log: silent, deadlineMs: 1, processorMs: 0 });
+    const encoder = new PhotoEncoder({ log: silent, deadlineMs: 1, processorShare: 0 });
     t.after(() => encoder.close());
     const large = await draft(await image('png', { width: 2000, height: 2000, noise: true }));
     const pids: (number | undefined)[] = [];
@@ -66,23 +68,20 @@ describe('the process that encodes photos', () => {
     await waitUntil(async () => !isRunning(pids[0]!));
   });
 
-  it('is no reason to reject a photo if the machine is too busy for it', async t => {
-    const encoder = new PhotoEncoder({ log: silent, deadlineMs: 1000 });
+  it('runs all its threads with the lowest priority, and with a higher one if that is too little', async t => {
+    const encoder = new PhotoEncoder({ log: silent, starvedMs: 5000 });
     t.after(() => encoder.close());
+    const priorities = async () => {
+      const threads = await readdir(`/proc/${encoder.processId}/task`);
+      return new Set(threads.map(id => getPriority(Number(id))));
+    };
     await encoder.encode(await draft(), 'image/jpeg', 1);
-    process.kill(encoder.processId!, 'SIGSTOP');
-    await assert.rejects(encoder.encode(await draft(), 'image/jpeg', 1), { code: 'overloaded' });
-  });
-
-  it('runs all its threads with the lowest priority', { skip: process.platform !== 'linux' }, async t => {
-    const encoder = new PhotoEncoder({ log: silent });
-    t.after(() => encoder.close());
-    await encoder.encode(await draft(), 'image/jpeg', 1);
-    const threads = await readdir(`/proc/${encoder.processId}/task`);
-    assert.deepEqual(
-      threads.map(id => getPriority(Number(id))),
-      threads.map(() => constants.priority.PRIORITY_LOW),
-    );
+    assert.deepEqual(await priorities(), new Set([PRIORITY_LOW]));
+    const pid = encoder.processId!;
+    process.kill(pid, 'SIGSTOP');
+    assertDimensions(await encoder.encode(await draft(), 'image/jpeg', 1), 64, 48);
+    assert.deepEqual(await priorities(), new Set([PRIORITY_BELOW_NORMAL]));
+    await waitUntil(async () => !isRunning(pid));
   });
 
   it('makes no size larger than the photo, and the same size once', async t => {

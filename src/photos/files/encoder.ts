@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { constants } from 'node:os';
 import { problem } from '../../errors.ts';
 import type { Log } from '../../lib/log.ts';
 import { createSemaphore } from '../../lib/semaphore.ts';
@@ -9,10 +10,11 @@ import type { EncodedPhoto, EncodeRequest, EncodeResponse } from './encode.ts';
 
 /** How long a photo may take. */
 const DEADLINE_MS = 20_000;
-/** A photo that is late and has used less processor time gets more time: the process has the lowest priority. */
-const PROCESSOR_MS = DEADLINE_MS / 2;
-/** How often a photo gets the time of the deadline at most. */
-const DEADLINES_MAX = 3;
+/** After how long a process that the machine leaves no time is replaced by one with a higher priority. */
+const STARVED_MS = 1000;
+/** A process that gets less than this share of a processor is starved. */
+const PROCESSOR_SHARE = 0.5;
+const { PRIORITY_LOW, PRIORITY_BELOW_NORMAL } = constants.priority;
 /** How long the process takes to start at most. */
 const START_MS = 20_000;
 /** After how long without work the process ends, which frees its memory. */
@@ -27,7 +29,8 @@ const HEAP_MIB = 64;
 export interface EncoderOptions {
   readonly log: Log;
   readonly deadlineMs?: number;
-  readonly processorMs?: number;
+  readonly starvedMs?: number;
+  readonly processorShare?: number;
   readonly idleMs?: number;
   readonly waitingMax?: number;
 }
@@ -39,10 +42,12 @@ export interface EncoderOptions {
 export class PhotoEncoder {
   readonly #log: Log;
   readonly #deadlineMs: number;
-  readonly #processorMs: number;
+  readonly #starvedMs: number;
+  readonly #processorShare: number;
   readonly #idleMs: number;
   readonly #waitingMax: number;
   #process: ChildProcess | undefined;
+  #priority = PRIORITY_LOW;
   /** Resolves once the process accepts work. */
   #ready: Promise<void> = Promise.resolve();
   #encoded = 0;
@@ -54,13 +59,15 @@ export class PhotoEncoder {
   constructor({
     log,
     deadlineMs = DEADLINE_MS,
-    processorMs = PROCESSOR_MS,
+    starvedMs = STARVED_MS,
+    processorShare = PROCESSOR_SHARE,
     idleMs = IDLE_MS,
     waitingMax = WAITING_MAX,
   }: EncoderOptions) {
     this.#log = log;
     this.#deadlineMs = deadlineMs;
-    this.#processorMs = processorMs;
+    this.#starvedMs = Math.min(starvedMs, deadlineMs);
+    this.#processorShare = processorShare;
     this.#idleMs = idleMs;
     this.#waitingMax = waitingMax;
   }
@@ -97,7 +104,7 @@ export class PhotoEncoder {
       return await this.#encode(request);
     } finally {
       turn.release();
-      if (--this.#waiting === 0 && !this.#isClosed) this.#idle = setTimeout(() => this.#end(), this.#idleMs).unref();
+      if (--this.#waiting === 0 && !this.#isClosed) this.#idle = setTimeout(() => this.#rest(), this.#idleMs).unref();
     }
   }
 
@@ -106,6 +113,11 @@ export class PhotoEncoder {
     this.#isClosed = true;
     clearTimeout(this.#idle);
     this.#end();
+  }
+
+  #rest(): void {
+    this.#end();
+    this.#priority = PRIORITY_LOW;
   }
 
   #end(): void {
@@ -128,20 +140,22 @@ export class PhotoEncoder {
       });
     }
     this.#encoded++;
-    const startMs = processorMsOf(child);
+    const isStarved = starvation(child, this.#processorShare);
     child.send(request);
-    let response: EncodeResponse | undefined;
-    let usedMs = 0;
-    for (let waits = 0; waits < DEADLINES_MAX; waits++) {
-      response = await this.#responseOf<EncodeResponse>(child, this.#deadlineMs);
-      if (response !== undefined) break;
-      usedMs = processorMsOf(child) - startMs;
-      if (!(usedMs < this.#processorMs)) break;
+    let response = await this.#responseOf<EncodeResponse>(child, this.#starvedMs);
+    if (response === undefined && this.#process === child) {
+      if (this.#priority === PRIORITY_LOW && isStarved()) {
+        this.#end();
+        this.#priority = PRIORITY_BELOW_NORMAL;
+        return this.#encode(request);
+      }
+      response = await this.#responseOf<EncodeResponse>(child, this.#deadlineMs - this.#starvedMs);
     }
     if (response === undefined) {
+      const isBusy = this.#process === child && isStarved();
       this.#end();
       if (this.#isClosed) throw shuttingDown();
-      if (usedMs < this.#processorMs) {
+      if (isBusy) {
         const message = 'The photo cannot be processed in time at the moment; nothing was changed.';
         throw problem('overloaded', message, { headers: ['Retry-After', '30'] });
       }
@@ -155,7 +169,7 @@ export class PhotoEncoder {
   }
 
   #start(): ChildProcess {
-    const child = fork(new URL('./encode.ts', import.meta.url), {
+    const child = fork(new URL('./encode.ts', import.meta.url), [String(this.#priority)], {
       // None of the server's secrets. Fewer arenas keep less memory.
       env: { MALLOC_ARENA_MAX: '2' },
       execArgv: [`--max-old-space-size=${HEAP_MIB}`],
@@ -197,14 +211,22 @@ export class PhotoEncoder {
   }
 }
 
-/** Returns the processor time that a process has used, to 10 ms; NaN if it has ended, or the system does not say. */
-function processorMsOf({ pid }: ChildProcess): number {
-  try {
-    const [, user, system] = /\) (?:\S+ ){11}(\d+) (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'latin1'))!;
-    return (Number(user) + Number(system)) * 10;
-  } catch {
-    return Number.NaN;
-  }
+/**
+ * Returns a function that reports whether a process has had less than a share of a processor since; never where the system
+ * does not say.
+ */
+function starvation({ pid }: ChildProcess, share: number): () => boolean {
+  const usedMs = () => {
+    try {
+      const [, user, system] = /\) (?:\S+ ){11}(\d+) (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'latin1'))!;
+      return (Number(user) + Number(system)) * 10;
+    } catch {
+      return Number.NaN;
+    }
+  };
+  const startedMs = performance.now();
+  const before = usedMs();
+  return () => usedMs() - before < share * (performance.now() - startedMs);
 }
 
 function shuttingDown(): Error {
