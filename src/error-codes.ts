@@ -195,6 +195,16 @@ const byStatus = {
       'An account has one import at a time, so that two files cannot change the same animals.',
       'Wait until it has ended (`GET /v1/imports` lists it), or cancel it.',
     ],
+    import_limit_exceeded: [
+      'The account has reached its limit of imported rows.',
+      'The rows that the imports of an account can change on a UTC day are bounded by its plan: twice its animals (`PETSTORE_IMPORTED_ROWS_MAX`). An import counts with all its rows while it runs, and afterwards with those that added or changed an animal. `GET /v1/account` shows both (`importedRows`). Nothing was imported.',
+      'Send the file again after `Retry-After` seconds, or fewer rows. Or ask the operator for a larger plan.',
+    ],
+    event_storage_exceeded: [
+      'The account has reached its limit of bytes of events.',
+      'The events that an account caused in the last 30 days have as many bytes as its plan allows for imports (`PETSTORE_EVENTS_QUOTA_MIB`). An import that would exceed them is refused, and one that reaches them ends; what it has done stays. Single requests never stop at this bound. `GET /v1/account` shows both (`eventBytes`).',
+      'Import fewer rows a day, and leave out those that changed nothing. Or ask the operator for a larger plan.',
+    ],
     import_canceled: [
       'The import was canceled while its file arrived.',
       'Another request of the account canceled the import before all of its file had arrived. Nothing was imported.',

@@ -2,8 +2,10 @@ import { deleteUnconfirmedAccounts } from './accounts/deletion/unconfirmed.ts';
 import { deleteOldRefusals } from './audit/refusals.ts';
 import { eraseOrigins } from './audit/retention.ts';
 import { deleteOldDeliveries, deleteUnusedDeliveries, purgeDeletedWebhooks } from './deliveries/retention.ts';
+import { deleteOldEventBytes } from './events/bytes.ts';
 import { storeFact } from './facts.ts';
 import { deleteResponses } from './idempotency/idempotency.ts';
+import { deleteOldImportedRows } from './imports/budget.ts';
 import { deleteOldImports } from './imports/clean-up.ts';
 import { expireIdleKeys } from './keys/keys.ts';
 import { batchJob } from './lib/jobs/batch-job.ts';
@@ -47,6 +49,8 @@ const allRules = ({
   deleteUnconfirmedAccounts,
   purgeDeletedWebhooks,
   deleteOldImports,
+  deleteOldImportedRows,
+  deleteOldEventBytes,
   (tx, limit) => deleteOldDeliveries(tx, eventsKeptMs, limit),
   (tx, limit) => deleteUnusedDeliveries(tx, eventsKeptMs, limit),
   (tx, limit) => deleteOldMessages(tx, messagesKeptMs, limit),

@@ -93,6 +93,10 @@ export interface Tables {
   stored_bytes: { account_id: number; bytes: number };
   /** The bytes of the originals of the photos of each account's pets. */
   photo_bytes: { account_id: number; bytes: number };
+  /** The rows that imports of each account have changed on a UTC day, or have reserved; see `imports/budget.ts`. */
+  imported_rows: { account_id: number; day: number; rows: number };
+  /** The bytes of the events that each account caused on a UTC day: the sum over the slots; see `events/bytes.ts`. */
+  event_bytes: { account_id: number; day: number; slot: number; bytes: number };
   /** The photos that are stored as files, by the SHA-256 of the original. */
   photos: {
     hash: string;
@@ -169,6 +173,9 @@ export interface Tables {
     /** The pets that the file lacks, and all pets of the account. */
     removals: number | null;
     existing: number | null;
+    /** The rows that count against the budget of a UTC day: all while they are applied, then those that changed something. */
+    charged_rows: Generated<number>;
+    charged_day: number | null;
     /** Why it failed. */
     code: string | null;
     message: string | null;

@@ -177,6 +177,21 @@ export const settingTree = {
   /** Each overrides the bound of every plan. */
   bounds: {
     pets: bound('PETSTORE_PETS_MAX', 'The maximum number of animals of an account.'),
+    importedRows: {
+      ...bound(
+        'PETSTORE_IMPORTED_ROWS_MAX',
+        'The maximum number of rows that the imports of an account change on a UTC day.',
+      ),
+      defaultText: 'twice the animals',
+    },
+    eventBytes: {
+      ...bound(
+        'PETSTORE_EVENTS_QUOTA_MIB',
+        'The maximum of events that an account causes in 30 days, in MiB; only imports stop at it.',
+      ),
+      defaultText: '1 KiB for each row of 30 days',
+      parse: parseMebibytes,
+    },
     openOrders: bound('PETSTORE_ORDERS_MAX', 'The maximum number of placed and approved orders of an account.'),
     heldPets: bound('PETSTORE_HELD_MAX', 'The maximum number of animals in all active holds of an account.'),
     categories: bound(

@@ -1,6 +1,7 @@
 import type { EventKind, KeysetParams, Params, Reader, Transaction } from '../schema.ts';
 import { keysetPage, queriesByShape, query, selectJsonNumbers, sql } from '../schema.ts';
 import { type AuditColumns, auditColumnsOf } from './audit-columns.ts';
+import { countEventBytes } from './bytes.ts';
 import type { Event, NewEvent } from './event.ts';
 
 /**
@@ -11,6 +12,7 @@ export async function record(tx: Transaction, event: NewEvent): Promise<void> {
   const { kind, action, subjectId, accountId, data } = event;
   const { origin, auditAccountId } = auditColumnsOf(tx, event);
   const values = { kind, action, subjectId, accountId, data: JSON.stringify(data), origin, auditAccountId };
+  countBytes(tx, values);
   await tx.run(insertEvent, { at: tx.now, ...values });
 }
 
@@ -20,13 +22,22 @@ export async function recordEvents(tx: Transaction, events: readonly NewEvent[])
     const rows = events.slice(start, start + EVENTS_PER_INSERT).map(event => {
       const { kind, action, subjectId, accountId, data } = event;
       const { origin, auditAccountId } = auditColumnsOf(tx, event);
-      return [kind, action, subjectId, accountId, JSON.stringify(data), origin, auditAccountId];
+      const text = JSON.stringify(data);
+      countBytes(tx, { accountId, data: text, origin });
+      return [kind, action, subjectId, accountId, text, origin, auditAccountId];
     });
     await tx.run(insertEvents, { at: tx.now, rows: JSON.stringify(rows) });
   }
 }
 
 const EVENTS_PER_INSERT = 100;
+
+function countBytes(
+  tx: Transaction,
+  { accountId, data, origin }: Pick<InsertedEvent, 'accountId' | 'data' | 'origin'>,
+) {
+  if (accountId !== null) countEventBytes(tx, accountId, Buffer.byteLength(data) + (origin?.length ?? 0));
+}
 
 type Scan = KeysetParams & { readonly descending: boolean };
 

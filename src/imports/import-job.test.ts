@@ -40,7 +40,7 @@ async function openStore(engine: Engine, bounds: BoundSettings = {}) {
     },
     async begin(text: string, more: Partial<ImportOptions> = {}) {
       const id = await this.receive(text, more);
-      await database.write(tx => activateImport(tx, id));
+      await database.write(tx => activateImport(tx, id, {}));
       return id;
     },
     /** Does a number of steps, or all. Returns how many were done. */
@@ -121,7 +121,7 @@ describe('the job of imports', () => {
         }
       };
       const id = await store.receiveSlowly(slow());
-      await database.write(tx => activateImport(tx, id));
+      await database.write(tx => activateImport(tx, id, {}));
       await store.work();
       const { state, created } = await getImport(database, owner, id);
       assert.deepEqual([state, created], ['completed', 12]);
@@ -132,7 +132,9 @@ describe('the job of imports', () => {
       const { clock, database } = store;
       const origin = { accountId: 1, sessionId: 1, requestId: 'r', address: '192.0.2.1' };
       const go = (id: number, confirmRemovals?: number) =>
-        database.write(tx => importPreviewed(tx, owner, id, { origin, ...(confirmRemovals && { confirmRemovals }) }));
+        database.write(tx =>
+          importPreviewed(tx, owner, id, { origin, bounds: {}, ...(confirmRemovals && { confirmRemovals }) }),
+        );
       const kept = { dryRun: true, keepsFile: true } as const;
       await store.begin(csv(4).replaceAll('A-', 'B-'));
       await store.work();
@@ -145,7 +147,7 @@ describe('the job of imports', () => {
       await store.work();
       await assert.rejects(go(first), { code: 'import_file_deleted' });
       await assert.rejects(
-        database.write(tx => importPreviewed(tx, { ...owner, accountId: 2 }, id, { origin })),
+        database.write(tx => importPreviewed(tx, { ...owner, accountId: 2 }, id, { origin, bounds: {} })),
         {
           code: 'import_not_found',
         },
@@ -184,7 +186,7 @@ describe('the job of imports', () => {
         const id = await store.begin(csv(1), { dryRun: true, keepsFile: true });
         await store.work();
         const requests = Array.from({ length: 5 }, () =>
-          database.write(tx => importPreviewed(tx, owner, id, { origin })),
+          database.write(tx => importPreviewed(tx, owner, id, { origin, bounds: {} })),
         );
         for (const row of await Promise.all(requests)) assert.deepEqual([row.id, row.dry_run], [id, 0]);
         await store.work();
@@ -207,7 +209,7 @@ describe('the job of imports', () => {
         [3, 'unknown_value'],
       ];
       assert.deepEqual(await errors(), found);
-      await database.write(tx => importPreviewed(tx, owner, id, { origin }));
+      await database.write(tx => importPreviewed(tx, owner, id, { origin, bounds: {} }));
       await store.work();
       assert.deepEqual(await errors(), found);
     });
@@ -219,7 +221,7 @@ describe('the job of imports', () => {
       const id = await store.begin(csv(1), { dryRun: true, keepsFile: true });
       const seen = await getImport(database, owner, id);
       await store.work();
-      await database.write(tx => importPreviewed(tx, owner, id, { origin }));
+      await database.write(tx => importPreviewed(tx, owner, id, { origin, bounds: {} }));
       assert.equal(await runImportStep(database, seen, async () => ({ next_chunk: 1 })), 0);
     });
 
@@ -268,7 +270,7 @@ describe('the job of imports', () => {
         const id = await store.begin(csv(1), { dryRun: true, keepsFile: true });
         await store.work();
         const outcomes = await Promise.allSettled([
-          database.write(tx => importPreviewed(tx, owner, id, { origin })),
+          database.write(tx => importPreviewed(tx, owner, id, { origin, bounds: {} })),
           store.begin(csv(1)),
         ]);
         const codes = outcomes.flatMap(one => (one.status === 'rejected' ? [one.reason.code] : []));

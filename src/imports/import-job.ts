@@ -1,11 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { problem, problemOf } from '../errors.ts';
+import { eventBytesOf } from '../events/bytes.ts';
 import { batchJob } from '../lib/jobs/batch-job.ts';
 import type { JobType } from '../lib/jobs/job-loop.ts';
 import { StorageError } from '../lib/storage/database.ts';
+import { boundOf } from '../plans/plan.ts';
 import { type Database, type NextDue, type Params, query, sql } from '../schema.ts';
 import { applyChunk } from './apply-chunk.ts';
 import type { CategoryRules } from './apply-row.ts';
+import { TOO_MANY_BYTES } from './budget.ts';
 import { cleanUp } from './clean-up.ts';
 import type { ImportRow } from './import.ts';
 import { afterAnimals } from './photos/completion.ts';
@@ -73,7 +76,8 @@ function fail(
  * Does the next step of an import that is due, or of one in progress whose file has arrived.
  * @returns 0 if another process does the step, or has done it
  */
-export async function stepOf({ database, rules, accounts }: ImportDeps, due: ImportRow): Promise<number> {
+export async function stepOf(deps: ImportDeps, due: ImportRow): Promise<number> {
+  const { database, rules, accounts } = deps;
   if (due.ended_at === null && (await accounts?.first(suspendedAccount, { id: due.account_id })) !== undefined) {
     return fail(database, due, problem('account_suspended'));
   }
@@ -81,6 +85,7 @@ export async function stepOf({ database, rules, accounts }: ImportDeps, due: Imp
     case 'checking':
       return checkRemovals(database, due);
     case 'applying':
+      if (await isOverEventBytes(deps, due)) return fail(database, due, problem(TOO_MANY_BYTES, EVENTS_REACHED));
       return applyChunk(database, due, rules);
     case 'fetching':
       return runImportStep(database, due, afterAnimals);
@@ -90,6 +95,15 @@ export async function stepOf({ database, rules, accounts }: ImportDeps, due: Imp
       return cleanUp(database, due);
   }
 }
+
+/** Reports whether events leave no room for the next rows. A file that was charged fits, unless other requests recorded more. */
+async function isOverEventBytes({ database, rules, now }: ImportDeps, row: ImportRow): Promise<boolean> {
+  if (row.dry_run !== 0 || row.next_chunk >= row.chunks) return false;
+  return (await eventBytesOf(database, row.account_id, now())) >= boundOf(rules.bounds, row, 'eventBytes');
+}
+
+const EVENTS_REACHED =
+  'The events of the account have reached the bytes that its plan allows in 30 days. What the import has done stays.';
 
 const suspendedAccount = query((db, p: Params<{ id: number }>) =>
   db.selectFrom('accounts').select('id').where('id', '=', p.id).where('suspended_at', 'is not', null),

@@ -3,7 +3,8 @@ import Type, { type Static } from 'typebox';
 import { presetNames } from '../exports/presets.ts';
 import type { Origin } from '../lib/origin.ts';
 import { idSchema, openEnum, timeSchema } from '../lib/schemas.ts';
-import { formatTime } from '../lib/time.ts';
+import { DAY_MS, formatDate, formatTime } from '../lib/time.ts';
+import { type BoundSettings, boundOf } from '../plans/plan.ts';
 import { type Params, query, type Reader, type Tables } from '../schema.ts';
 
 /** A row of the table of imports. */
@@ -62,6 +63,18 @@ export const Import = Type.Object(
     photosWanted: count('The photos to fetch, which the animals lack.'),
     photosFetched: count('The photos that were fetched.'),
     photosFailed: count('The photos that could not be fetched, or have an invalid URL.'),
+    budget: Type.Optional(
+      Type.Object(
+        {
+          day: Type.String({ format: 'date', description: 'The UTC day that the import counts for.' }),
+          charged: count(
+            'The rows that count: all of the file until they are done, then those that changed an animal.',
+          ),
+          maximum: count('The rows that all imports of the account can change on a day.'),
+        },
+        { description: 'What the import counts against `importedRows` of the account; absent in a dry run.' },
+      ),
+    ),
     removals: Type.Optional(
       Type.Object(
         {
@@ -94,7 +107,7 @@ export const Imports = Type.Array(Import, { title: 'Imports', description: 'Impo
 const states = { checking: 'running', applying: 'running', removing: 'running', fetching: 'running' } as const;
 
 /** Returns an import as the API shows it. */
-export function importOf(row: ImportRow, firstErrors?: readonly ImportError[]): Import {
+export function importOf(row: ImportRow, bounds: BoundSettings, firstErrors?: readonly ImportError[]): Import {
   return {
     id: row.id,
     state: states[row.state as keyof typeof states] ?? row.state,
@@ -113,6 +126,13 @@ export function importOf(row: ImportRow, firstErrors?: readonly ImportError[]): 
     photosWanted: row.photos_wanted,
     photosFetched: row.photos_fetched,
     photosFailed: row.photos_failed,
+    ...(row.charged_day !== null && {
+      budget: {
+        day: formatDate(row.charged_day * DAY_MS),
+        charged: row.charged_rows,
+        maximum: boundOf(bounds, row, 'importedRows'),
+      },
+    }),
     ...(row.existing !== null && {
       removals: { count: row.removals!, of: row.existing, needConfirmation: needConfirmation(row) },
     }),

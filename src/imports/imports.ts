@@ -4,6 +4,7 @@ import { type Page, type PageRequest, paginate } from '../lib/http/pagination/pa
 import { Problem } from '../lib/http/problem.ts';
 import type { SessionOrigin } from '../lib/origin.ts';
 import { isUniqueViolation } from '../lib/storage/database.ts';
+import type { BoundSettings } from '../plans/plan.ts';
 import {
   type KeysetParams,
   keysetPage,
@@ -14,6 +15,7 @@ import {
   sql,
   type Transaction,
 } from '../schema.ts';
+import { chargeRows, returnRows, TOO_MANY_BYTES, TOO_MANY_ROWS } from './budget.ts';
 import { type ImportRow, importById, KEEPS_FILE } from './import.ts';
 import { TOO_MANY } from './removals.ts';
 
@@ -39,13 +41,13 @@ export function listImports(reader: Reader, accountId: number, page: PageRequest
 }
 
 /**
- * Begins to apply an import whose file has arrived.
- * @throws {Problem} `import_canceled`
+ * Begins to apply an import whose file has arrived, and charges its rows.
+ * @throws {Problem} `import_canceled`; `import_limit_exceeded`; `event_storage_exceeded`
  */
-export async function activateImport(tx: Transaction, id: number): Promise<ImportRow> {
+export async function activateImport(tx: Transaction, id: number, bounds: BoundSettings): Promise<ImportRow> {
   const row = await tx.first(activate, { id, now: tx.now });
   if (row === undefined) throw problem('import_canceled');
-  return row;
+  return chargeRows(tx, row, bounds);
 }
 
 /**
@@ -54,30 +56,39 @@ export async function activateImport(tx: Transaction, id: number): Promise<Impor
  */
 export async function cancelImport(tx: Transaction, actor: Actor, id: number): Promise<ImportRow> {
   const row = await getImport(tx, actor, id);
-  return (await tx.first(cancel, { id, now: tx.now })) ?? row;
+  const canceled = await tx.first(cancel, { id, now: tx.now });
+  return canceled === undefined ? row : returnRows(tx, canceled);
 }
 
 /**
  * Imports the file of a dry run, which becomes this import. Animals that were added since the file arrived are not deleted.
  * @param confirmRemovals how many animals `replace` may delete, if they are more than 20 %
- * @throws {Problem} `import_not_found`; `import_running`; `import_file_deleted`
+ * @throws {Problem} `import_not_found`; `import_running`; `import_file_deleted`; `import_limit_exceeded`;
+ *   `event_storage_exceeded`
  */
 export async function importPreviewed(
   tx: Transaction,
   actor: Actor,
   id: number,
-  { origin, confirmRemovals = null }: { readonly origin: SessionOrigin; readonly confirmRemovals?: number | null },
+  {
+    origin,
+    bounds,
+    confirmRemovals = null,
+  }: {
+    readonly origin: SessionOrigin;
+    readonly bounds: BoundSettings;
+    readonly confirmRemovals?: number | null;
+  },
 ): Promise<ImportRow> {
   // Of several requests at the same moment, one begins it, and the others find it begun.
   await tx.first(lockImport, { id });
   const { account_id: accountId, dry_run } = await getImport(tx, actor, id);
-  if (dry_run !== 0) {
-    if ((await tx.first(inProgress, { accountId })) !== undefined) throw problem('import_running');
-    await tx.run(deleteOutcome, { id });
-    const values = { id, origin: JSON.stringify(origin), confirmed: confirmRemovals, now: tx.now };
-    if ((await restarted(tx, values)) === 0) throw fileDeleted();
-  }
-  return getImport(tx, actor, id);
+  if (dry_run === 0) return getImport(tx, actor, id);
+  if ((await tx.first(inProgress, { accountId })) !== undefined) throw problem('import_running');
+  await tx.run(deleteOutcome, { id });
+  const values = { id, origin: JSON.stringify(origin), confirmed: confirmRemovals, now: tx.now };
+  if ((await restarted(tx, values)) === 0) throw fileDeleted();
+  return chargeRows(tx, await getImport(tx, actor, id), bounds);
 }
 
 async function restarted(tx: Transaction, values: RestartValues): Promise<number> {
@@ -144,7 +155,9 @@ const deleteOutcome = query((db, p: Params<{ id: number }>) =>
     .where(eb =>
       eb.or([
         eb('error', 'like', '{"level":"error"%'),
-        ...[TOO_MANY, 'unknown_value'].map(code => eb('error', 'like', `%"code":"${code}"%`)),
+        ...[TOO_MANY, TOO_MANY_ROWS, TOO_MANY_BYTES, 'unknown_value'].map(code =>
+          eb('error', 'like', `%"code":"${code}"%`),
+        ),
       ]),
     ),
 );

@@ -80,7 +80,14 @@ export const create = operation({
       headers: { Location: 'The URL of the import.' },
     },
   ],
-  errors: ['invalid_import', 'import_running', 'import_canceled', 'storage_limit_exceeded'],
+  errors: [
+    'invalid_import',
+    'import_running',
+    'import_canceled',
+    'import_limit_exceeded',
+    'event_storage_exceeded',
+    'storage_limit_exceeded',
+  ],
   examples: createExamples,
   async handle(request) {
     const { context, caller } = request;
@@ -103,7 +110,7 @@ export const list = listOperation({
   examples: listExamples,
   async handle({ context, caller, page }) {
     const { rows, ...links } = await listImports(context.database, caller.accountId, page);
-    return { rows: rows.map(row => importOf(row)), ...links };
+    return { rows: rows.map(row => importOf(row, context.bounds)), ...links };
   },
 });
 
@@ -114,11 +121,11 @@ export const get = operation({
   successes: [{ status: 200, description: 'The import.', schema: Import }],
   errors: [],
   examples: getExamples,
-  async handle({ context: { database }, caller, path }) {
+  async handle({ context: { database, bounds }, caller, path }) {
     const row = await getImport(database, caller, path.importId);
     const first = await importErrors(database, row.id, 0, FIRST_ERRORS);
     const errors = first.map(({ error }) => JSON.parse(error) as ImportError);
-    return { body: importOf(row, errors) };
+    return { body: importOf(row, bounds, errors) };
   },
 });
 
@@ -153,9 +160,9 @@ export const cancel = operation({
   errors: [],
   examples: cancelExamples,
   handle(request) {
-    const { caller, path } = request;
+    const { context, caller, path } = request;
     return withIdempotency(request, async tx => ({
-      body: importOf(await cancelImport(tx, caller, path.importId)),
+      body: importOf(await cancelImport(tx, caller, path.importId), context.bounds),
     }));
   },
 });
@@ -187,7 +194,8 @@ async function begin(request: CreateRequest, { hash, id }: ReceivedImport): Prom
   try {
     const response = await withIdempotency({ ...request, body: hash }, async tx => {
       if (id === undefined) throw problem('import_running');
-      const body = importOf(await activateImport(tx, id));
+      const { bounds } = request.context;
+      const body = importOf(await activateImport(tx, id, bounds), bounds);
       return { body, headers: ['Location', `${request.baseUrl}/imports/${id}`] };
     });
     isBegun = !response.headers?.includes('Idempotency-Replayed');

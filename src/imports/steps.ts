@@ -1,5 +1,6 @@
 import type { UpdateObject } from 'kysely';
 import { type Database, type Params, query, type Tables, type Transaction } from '../schema.ts';
+import { returnRows } from './budget.ts';
 import { type ImportRow, KEEPS_FILE, originOf } from './import.ts';
 
 /** What a step of an import changes of its row. */
@@ -44,7 +45,9 @@ export function runImportStep(
     if (row === undefined || !isSame(row, seen)) return 0;
     const progress = await step(tx, row);
     const isKept = row.dry_run === KEEPS_FILE && progress.state === 'completed';
-    await tx.run(saveProgress, { ...row, due_at: tx.now + (isKept ? FILE_KEPT_MS : 0), ...progress });
+    const after = { ...row, due_at: tx.now + (isKept ? FILE_KEPT_MS : 0), ...progress };
+    await tx.run(saveProgress, after);
+    await returnRows(tx, after);
     return 1;
   }, originOf(seen));
 }

@@ -1,6 +1,11 @@
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 24 * HOUR_MS;
 
+/** Returns the UTC calendar day of a time (milliseconds), as days since 1970-01-01. */
+export function dayOf(ms: number): number {
+  return Math.floor(ms / DAY_MS);
+}
+
 const MS_OF = { s: 1000, m: 60_000, h: HOUR_MS, d: DAY_MS } as const;
 
 /** The maximum duration: a hundred years of 365 days. */

@@ -1,13 +1,8 @@
-import { DAY_MS } from '../lib/time.ts';
+import { DAY_MS, dayOf } from '../lib/time.ts';
 import { succeedsWithin } from '../lib/timeout.ts';
 import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
 import type { MinuteWindow } from './minute-window.ts';
 import type { PendingWrite, WriteBehind } from './write-behind.ts';
-
-/** Returns the UTC calendar day of a time (milliseconds), as days since 1970-01-01. */
-export function dayOf(now: number): number {
-  return Math.floor(now / DAY_MS);
-}
 
 /** The requests that a node has reserved for a subject on one day. */
 export interface ReservedRequests {

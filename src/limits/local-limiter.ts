@@ -1,10 +1,10 @@
 import type { Clock } from '../lib/clock.ts';
-import { DAY_MS } from '../lib/time.ts';
+import { DAY_MS, dayOf } from '../lib/time.ts';
 import { succeedsWithin } from '../lib/timeout.ts';
 import { addressPerMinute } from '../plans/plan.ts';
 import type { MaybePromise } from '../schema.ts';
 import { type Bans, isActive, newBan } from './bans.ts';
-import { type DayCount, dayOf, saveExactCounts } from './day-counts.ts';
+import { type DayCount, saveExactCounts } from './day-counts.ts';
 import { GenerationalCache } from './generational-cache.ts';
 import type { CountedCaller, Limiter, LimiterDeps, LimiterHealth, LimiterMeasurements } from './limiter.ts';
 import { deleteMinuteCounts, type MinuteCount, readMinuteCounts, saveMinuteCounts } from './minute-counts.ts';

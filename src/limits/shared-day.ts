@@ -1,4 +1,5 @@
-import { DayCount, dayOf } from './day-counts.ts';
+import { dayOf } from '../lib/time.ts';
+import { DayCount } from './day-counts.ts';
 import type { SubjectReply } from './shared-reply.ts';
 import { valkeyName } from './subject.ts';
 

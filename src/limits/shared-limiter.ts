@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { durationBounds, Histogram } from '../lib/histogram.ts';
-import { DAY_MS } from '../lib/time.ts';
+import { DAY_MS, dayOf } from '../lib/time.ts';
 import { UserError } from '../lib/user-error.ts';
 import { addressPerMinute } from '../plans/plan.ts';
 import type { MaybePromise } from '../schema.ts';
 import { nextStep, stepMinutes } from './bans.ts';
-import { dayOf, type ReservedRequests, readReserved } from './day-counts.ts';
+import { type ReservedRequests, readReserved } from './day-counts.ts';
 import { EvictionCheck } from './eviction-check.ts';
 import { GenerationalCache } from './generational-cache.ts';
 import type { CountedCaller, Limiter, LimiterDeps, LimiterHealth, LimiterMeasurements } from './limiter.ts';

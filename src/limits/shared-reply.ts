@@ -1,5 +1,4 @@
-import { DAY_MS } from '../lib/time.ts';
-import { dayOf } from './day-counts.ts';
+import { DAY_MS, dayOf } from '../lib/time.ts';
 import type { CountedCaller } from './limiter.ts';
 import type { Subject } from './subject.ts';
 import { policyOf, type Verdict, verdictOf, type WindowState } from './verdict.ts';

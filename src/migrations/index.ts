@@ -26,6 +26,7 @@ import { bondedOrders } from './0028-bonded-orders.ts';
 import { photoSources } from './0031-photo-sources.ts';
 import { postalCodes } from './0032-postal-codes.ts';
 import { foldedLetters } from './0035-folded-letters.ts';
+import { importBudgets } from './0036-import-budgets.ts';
 
 /**
  * Every migration, oldest first. Append only: a released migration is never edited, and its name never changes, because
@@ -88,4 +89,5 @@ export const migrations: readonly Migration[] = [
     up: ({ text }) => [`alter table organizations add column photos ${text}`],
   },
   foldedLetters,
+  importBudgets,
 ];

@@ -1,4 +1,4 @@
-import { onePer } from '../lib/one-per.ts';
+import { slotOf } from '../lib/storage/counter-slots.ts';
 import {
   type CounterTable,
   type MaybePromise,
@@ -64,7 +64,7 @@ const petCounters: CounterTable & Pick<ReadableCounterTable, 'numberOf'> = {
   table: 'pet_counts',
   add(tx, sums) {
     const rows = sums.map(([name, by]) => [...name.split(' '), by]);
-    return tx.run(addToCounts, { slot: tx.engine === 'sqlite' ? 0 : slotOf(tx), rows: JSON.stringify(rows) });
+    return tx.run(addToCounts, { slot: slotOf(tx), rows: JSON.stringify(rows) });
   },
 };
 
@@ -120,13 +120,6 @@ export async function countByStatus(reader: Reader, now: number): Promise<Record
 }
 
 const EXPIRED = 'expired';
-
-/**
- * On PostgreSQL concurrent transactions would wait for each other's counter rows, so each counter is the sum of several
- * slots. A transaction uses one slot, so that two of them meet at the first row and cannot deadlock.
- */
-const slotOf = onePer((): number => Math.floor(Math.random() * SLOTS));
-const SLOTS = 32;
 
 /** Adds to counters in the order of the rows, each of which has a kind, a key and a number. */
 const addToCounts = query((db, p: Params<{ slot: number; rows: string }>, engine) =>

@@ -25,6 +25,10 @@ export interface Bounds {
   readonly openOrders: number;
   /** The pets in all active holds. */
   readonly heldPets: number;
+  /** The rows that its imports change on a UTC day. */
+  readonly importedRows: number;
+  /** The bytes of the events that it caused in the last 30 days. Only imports stop at it. */
+  readonly eventBytes: number;
   /** The categories that it created, and those that its pets named first. */
   readonly categories: number;
   readonly webhooks: number;
@@ -43,6 +47,8 @@ export interface Bounds {
 /** The names of the bounds that count what an account has, as pages show them. */
 export const boundTitles = {
   pets: 'Animals',
+  importedRows: 'Rows imported today',
+  eventBytes: 'Events of 30 days',
   openOrders: 'Open orders',
   heldPets: 'Animals on hold',
   categories: 'Categories',
@@ -55,6 +61,9 @@ export const boundTitles = {
 
 /** The bounds that the settings override. */
 export type BoundSettings = Partial<Bounds>;
+
+/** The bounds that do not derive from others; see `boundOf`. */
+type PlanBounds = Omit<Bounds, 'importedRows' | 'eventBytes'>;
 
 /** The name of a plan, as accounts and the command line use it. */
 export type PlanName = Tables['accounts']['plan'];
@@ -130,7 +139,7 @@ export const plans = {
       scans: BOUND_MAX,
     },
   },
-} as const satisfies Record<PlanName, { title: string; limits: Limits | undefined; bounds: Bounds }>;
+} as const satisfies Record<PlanName, { title: string; limits: Limits | undefined; bounds: PlanBounds }>;
 
 /** The requests without a valid key that an address may send to all deployments together, in any 60 seconds. */
 export const addressPerMinute = 60;
@@ -144,6 +153,12 @@ export function limitsOf(account: Pick<Tables['accounts'], 'plan' | 'per_minute'
 }
 
 /** Returns a bound of an account: the one that is set, or that of its plan. */
-export function boundOf(set: BoundSettings, { plan }: { readonly plan: string }, name: keyof Bounds): number {
-  return set[name] ?? plans[plan as PlanName].bounds[name];
+export function boundOf(set: BoundSettings, account: { readonly plan: string }, name: keyof Bounds): number {
+  if (set[name] !== undefined) return set[name];
+  if (name === 'importedRows') return 2 * boundOf(set, account, 'pets');
+  if (name === 'eventBytes') return 30 * EVENT_BYTES * boundOf(set, account, 'importedRows');
+  return plans[account.plan as PlanName].bounds[name];
 }
+
+/** The bytes of the event of a normal animal, rounded up. */
+const EVENT_BYTES = 1024;

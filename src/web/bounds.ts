@@ -13,7 +13,7 @@ export async function boundsTable({ deployments }: Site, { id, plan }: Account):
   const bounds = await Promise.all(served.map(deployment => boundsOf(deployment, { accountId: id, plan })));
   const names = Object.keys(boundTitles) as (keyof typeof boundTitles)[];
   const rows = names.map(name => {
-    const text = name === 'storedBytes' || name === 'photoBytes' ? bytesText : countText;
+    const text = name.endsWith('Bytes') ? bytesText : countText;
     const cells = bounds.map(({ [name]: { used, maximum } }) => {
       return html`${text(used)} <span class="quiet">of ${text(maximum)}</span>`;
     });

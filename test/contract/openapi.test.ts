@@ -608,6 +608,8 @@ describe('responses and their documentation', () => {
     const brought = new Set([...shown, ...Object.keys(provocations)]);
     const faulty = [
       'request_timeout',
+      'import_limit_exceeded',
+      'event_storage_exceeded',
       'pet_limit_exceeded',
       'export_limit_exceeded',
       'delivery_limit_exceeded',

@@ -144,8 +144,8 @@ const disown = query((db, p: Params<Owner>) =>
 
 /** Delete the counters and the stored responses of an account on staging. */
 const deleteCounters = [
-  ...(['order_counts', 'stored_bytes', 'photo_bytes', 'idempotency'] as const).map(table =>
-    query((db, p: Params<Owner>) => db.deleteFrom(table).where('account_id', '=', p.accountId)),
+  ...(['order_counts', 'stored_bytes', 'photo_bytes', 'imported_rows', 'event_bytes', 'idempotency'] as const).map(
+    table => query((db, p: Params<Owner>) => db.deleteFrom(table).where('account_id', '=', p.accountId)),
   ),
   query((db, p: Params<Owner>) =>
     db

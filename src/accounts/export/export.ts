@@ -49,6 +49,8 @@ export const exportedTables = {
   order_counts: { leftOut: 'derived from the orders' },
   photo_bytes: { leftOut: 'derived from the animals' },
   stored_bytes: { leftOut: 'derived from the messages' },
+  imported_rows: { leftOut: 'only numbers of rows, for two days' },
+  event_bytes: { leftOut: 'only numbers of bytes, for 30 days' },
   refusals: { leftOut: 'listed by the audit log' },
   imports: { leftOut: 'for 30 days; what they changed are events' },
   idempotency: { leftOut: 'copies of responses, for a day' },

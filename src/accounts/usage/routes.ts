@@ -1,8 +1,10 @@
 import Type, { type Static } from 'typebox';
 import { countCategories } from '../../categories/bound.ts';
 import { type Deployment, example, nowOf, operation } from '../../deployment.ts';
+import { eventBytesOf } from '../../events/bytes.ts';
 import { countStreams } from '../../events/public/routes.ts';
 import { countHeld } from '../../holds/holds.ts';
+import { rowsImported } from '../../imports/budget.ts';
 import type { Caller } from '../../lib/http/route.ts';
 import { idSchema, openEnum } from '../../lib/schemas.ts';
 import { WINDOW_MS } from '../../messages/recipient-bound.ts';
@@ -24,6 +26,12 @@ function bound(description: string) {
 const AccountBounds = Type.Object(
   {
     pets: bound('The animals.'),
+    importedRows: bound(
+      'The rows that imports changed today, in UTC, and those that an import in progress may change.',
+    ),
+    eventBytes: bound(
+      'The bytes of the events that it caused in the last 30 days, today included. Only imports stop at the bound.',
+    ),
     openOrders: bound('The orders that are placed or approved.'),
     heldPets: bound('The animals in all active holds.'),
     categories: bound('The categories that it created, and those that its animals named first.'),
@@ -94,6 +102,8 @@ export async function boundsOf(
   const now = nowOf(context);
   const used: Omit<Bounds, 'messagesPerRecipient'> = {
     pets: await countOwned(database, accountId),
+    importedRows: await rowsImported(database, accountId, now),
+    eventBytes: await eventBytesOf(database, accountId, now),
     openOrders: await countOpen(database, accountId, now),
     heldPets: await countHeld(database, accountId, now),
     categories: await countCategories(database, accountId),

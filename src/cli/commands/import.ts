@@ -10,10 +10,10 @@ import { type ImportError, type ImportRow, importById, importErrors, importOf } 
 import { type ImportDeps, stepOf } from '../../imports/import-job.ts';
 import { activateImport, cancelImport, inProgress } from '../../imports/imports.ts';
 import type { ImportOptions } from '../../imports/options.ts';
-import { receiveImport } from '../../imports/receive.ts';
+import { discardImport, receiveImport } from '../../imports/receive.ts';
 import type { ImportFormat } from '../../imports/records.ts';
 import { UserError } from '../../lib/user-error.ts';
-import { boundOf } from '../../plans/plan.ts';
+import { type BoundSettings, boundOf } from '../../plans/plan.ts';
 import type { Database, DeploymentName } from '../../schema.ts';
 import { type Command, type CommandOutput, deploymentOption, type Invocation, UsageError } from '../command.ts';
 import { withAccounts, withDatabase } from '../databases.ts';
@@ -78,11 +78,17 @@ export const importAnimals: Command = {
       const { id } = await receiveImport({ database, clock }, file, settings).catch(error => {
         throw interruption.signal.aborted ? new UserError('Interrupted. Nothing was imported.') : error;
       });
-      await database.write(tx => activateImport(tx, id));
+      await database
+        .write(tx => activateImport(tx, id, config.bounds))
+        .catch(async error => {
+          await discardImport(database, id);
+          throw error;
+        });
       const row = await finish(deps, id, interruption.signal, onProgress);
       const errors = await importErrors(database, id, 0, ERRORS_SHOWN);
       return outputOf(
         row,
+        config.bounds,
         errors.map(({ error }) => JSON.parse(error) as ImportError),
         earlier,
       );
@@ -196,8 +202,13 @@ async function finish(deps: ImportDeps, id: number, signal: AbortSignal, onProgr
 }
 
 /** @param earlier an import that was completed first */
-function outputOf(row: ImportRow, errors: readonly ImportError[], earlier: ImportRow | undefined): CommandOutput {
-  const value = importOf(row, errors);
+function outputOf(
+  row: ImportRow,
+  bounds: BoundSettings,
+  errors: readonly ImportError[],
+  earlier: ImportRow | undefined,
+): CommandOutput {
+  const value = importOf(row, bounds, errors);
   const { state, failed, dryRun, removals, error } = value;
   const waiting = state === 'running' ? value.photosWanted - value.photosFetched - value.photosFailed : 0;
   const more = failed + value.warnings - errors.length;

@@ -1,6 +1,7 @@
 import type { ExportPreset } from '../../exports/presets.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { countText } from '../../lib/text.ts';
+import { boundOf } from '../../plans/plan.ts';
 import { form, notice } from '../../web/forms.ts';
 import type { AccountVisit, View } from '../../web/page.ts';
 import { badge, facts, table } from '../../web/parts.ts';
@@ -66,12 +67,19 @@ ${facts([
   ['Arrived', timeHtml(row.created_at)],
   ['Rows', countText(row.row_count)],
   ...countsOf(row).map(([name, count]) => [countTitle(name, row), countText(count)] as const),
+  ...(row.charged_day === null ? [] : [chargeFact(visit, row)]),
 ])}</div>
 ${isRunning && html`<noscript><p class="hint">The page loads again every three seconds.</p></noscript>`}
 ${isRunning ? cancelForm(visit, row) : importForm(visit, row, now)}
 ${await errorsView(visit, row)}
 <p><a href="/shelter/imports">All imports</a> · <a href="/shelter/animals">Your animals</a></p>`,
   };
+}
+
+/** The rows that count against the budget of the day. */
+function chargeFact({ deployment }: AccountVisit, row: ImportRow): [name: string, text: string] {
+  const max = boundOf(deployment.bounds, row, 'importedRows');
+  return ['Rows that count', `${countText(row.charged_rows)} of ${countText(max)} a day`];
 }
 
 /** `Added`, or `Would be added` in a preview. */

@@ -3,11 +3,13 @@ import { problem } from '../../errors.ts';
 import { presetNames } from '../../exports/presets.ts';
 import { html, timeHtml } from '../../lib/html/html.ts';
 import { Problem } from '../../lib/http/problem.ts';
+import { countText } from '../../lib/text.ts';
 import { boundOf } from '../../plans/plan.ts';
 import { choices, field, notice, select } from '../../web/forms.ts';
 import { idOf, listPage, pageLinks } from '../../web/lists.ts';
 import { type AccountVisit, accountPage, type View } from '../../web/page.ts';
 import { table } from '../../web/parts.ts';
+import { rowsImported } from '../budget.ts';
 import { errorLines, type ImportRow } from '../import.ts';
 import { activateImport, cancelImport, getImport, importPreviewed, listImports } from '../imports.ts';
 import type { ImportOptions } from '../options.ts';
@@ -52,7 +54,7 @@ export const importPage = accountPage({
     const confirmRemovals = idOf(visit.form.get('removals')) ?? null;
     try {
       await deployment.database.write(
-        tx => importPreviewed(tx, actorOf(visit), row.id, { origin, confirmRemovals }),
+        tx => importPreviewed(tx, actorOf(visit), row.id, { origin, confirmRemovals, bounds: deployment.bounds }),
         origin,
       );
     } catch (error) {
@@ -121,7 +123,7 @@ async function preview({ deployment, account, origin, file }: AccountVisit, sent
       ...{ format: recognized.format, confirmRemovals: undefined, currency: sent.currency || undefined },
       storedMax: boundOf(deployment.bounds, account, 'storedBytes'),
     });
-    await deployment.database.write(tx => activateImport(tx, id));
+    await deployment.database.write(tx => activateImport(tx, id, deployment.bounds));
     deployment.importQueued?.();
     return id;
   });
@@ -142,6 +144,8 @@ async function listView(visit: AccountVisit, sent = nothingSent): Promise<View> 
     row.failed + row.warnings > 0 &&
       html`<a href="/shelter/imports/${row.id}/errors" aria-label="Download the errors of import ${row.id}">Download</a>`,
   ]);
+  const rowsToday = await rowsImported(deployment.database, account.id, nowOf(deployment));
+  const rowsMax = boundOf(deployment.bounds, account, 'importedRows');
   const isWrong = Object.keys(sent.errors).length > 0;
   return {
     description: 'Import a file of animals.',
@@ -150,7 +154,7 @@ async function listView(visit: AccountVisit, sent = nothingSent): Promise<View> 
 ${uploadForm(visit, sent)}
 <h2>Past imports</h2>
 ${table('Past imports', ['File', 'State', 'Animals', 'Errors'], rows, 'Nothing was imported yet.')}
-<p class="hint">The last 20 imports are kept, for 30 days.</p>
+<p class="hint">Imports have changed ${countText(rowsToday)} of ${countText(rowsMax)} rows today, in UTC. The last 20 imports are kept, for 30 days.</p>
 ${pageLinks(visit, found)}`,
   };
 }

@@ -105,7 +105,7 @@ async function openStore(
         yield Buffer.from(text);
       })();
       const { id } = await receiveImport({ database, clock }, file, { ...options, ...more });
-      await database.write(tx => activateImport(tx, id));
+      await database.write(tx => activateImport(tx, id, {}));
       return id;
     },
     /** Does all steps of imports that are due. */
@@ -130,7 +130,7 @@ async function openStore(
     latest: async () => (await database.first(latestImport, {}))!,
     async outcome(id: number) {
       const row = await getImport(database, owner, id);
-      const { state, photosWanted, photosFetched, photosFailed } = importOf(row);
+      const { state, photosWanted, photosFetched, photosFailed } = importOf(row, {});
       return [state, photosWanted, photosFetched, photosFailed];
     },
     errors: async (id: number) =>

@@ -1,0 +1,145 @@
+import { problem } from '../errors.ts';
+import { EVENT_BYTES_DAYS, eventBytesOf } from '../events/bytes.ts';
+import { Problem } from '../lib/http/problem.ts';
+import { countText } from '../lib/text.ts';
+import { DAY_MS, dayOf } from '../lib/time.ts';
+import { type BoundSettings, boundOf } from '../plans/plan.ts';
+import { type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
+import type { ImportRow } from './import.ts';
+import { recordErrors } from './record-errors.ts';
+
+/** The code of an import that would change more rows than the account may on a day. */
+export const TOO_MANY_ROWS = 'import_limit_exceeded';
+
+/** The code of an import that would record more bytes of events than the account may in 30 days. */
+export const TOO_MANY_BYTES = 'event_storage_exceeded';
+
+/**
+ * Charges all rows of an import to the account before the first one is applied. `returnRows` returns those that change
+ * nothing. A dry run is not charged: it gets a warning where an import would be refused.
+ * @returns the import with its charge
+ * @throws {Problem} `import_limit_exceeded`; `event_storage_exceeded`
+ */
+export async function chargeRows(tx: Transaction, row: ImportRow, bounds: BoundSettings): Promise<ImportRow> {
+  try {
+    await requireEventBytes(tx, row, boundOf(bounds, row, 'eventBytes'));
+    return await chargeDay(tx, row, boundOf(bounds, row, 'importedRows'));
+  } catch (error) {
+    if (row.dry_run === 0 || !(error instanceof Problem)) throw error;
+    const { code, message } = error;
+    await recordErrors(tx, row.id, [{ level: 'warning', code, message }]);
+    return (await tx.first(addWarning, { id: row.id }))!;
+  }
+}
+
+/** Returns the rows of an import that were charged and have changed nothing, once no further row is applied. */
+export async function returnRows(tx: Transaction, row: ImportRow): Promise<ImportRow> {
+  const changed = row.created + row.updated;
+  const rest = row.charged_rows - changed;
+  if (rest <= 0 || row.state === 'checking' || row.state === 'applying') return row;
+  await tx.run(subtractRows, { accountId: row.account_id, day: row.charged_day!, rows: rest });
+  return (await tx.first(setCharge, { id: row.id, rows: changed, day: row.charged_day! }))!;
+}
+
+/** Returns how many rows imports of an account have changed on the UTC day of `now`, or have reserved. */
+export async function rowsImported(reader: Reader, accountId: number, now: number): Promise<number> {
+  return (await reader.first(rowsOn, { accountId, day: dayOf(now) }))?.rows ?? 0;
+}
+
+/** Deletes up to `limit` numbers of past days, and returns how many. Yesterday's stay, for imports that began then. */
+export async function deleteOldImportedRows(tx: Transaction, limit: number): Promise<number> {
+  return tx.run(deleteOld, { day: dayOf(tx.now) - 1, limit });
+}
+
+/** @throws {Problem} `event_storage_exceeded` */
+async function requireEventBytes(tx: Transaction, row: ImportRow, max: number): Promise<void> {
+  const used = await eventBytesOf(tx, row.account_id, tx.now);
+  // The event of a new animal has about the bytes of its row.
+  const { bytes } = (await tx.first(bytesOfFile, { id: row.id }))!;
+  if (used + bytes <= max) return;
+  const message = `The account has recorded ${countText(used)} bytes of events in ${EVENT_BYTES_DAYS} days, and the file with ${countText(bytes)} bytes would exceed ${countText(max)}, the maximum of its plan.`;
+  throw problem(TOO_MANY_BYTES, message);
+}
+
+/** @throws {Problem} `import_limit_exceeded` */
+async function chargeDay(tx: Transaction, row: ImportRow, max: number): Promise<ImportRow> {
+  const [rows, day] = [row.row_count, dayOf(tx.now)];
+  const counter = { accountId: row.account_id, day, rows };
+  const used =
+    row.dry_run === 0
+      ? (await tx.first(addRows, counter))!.rows - rows
+      : await rowsImported(tx, row.account_id, tx.now);
+  if (used + rows > max) throw tooManyRows(rows, used, max, tx.now);
+  return row.dry_run === 0 ? (await tx.first(setCharge, { id: row.id, rows, day }))! : row;
+}
+
+function tooManyRows(rows: number, used: number, max: number, now: number): Problem {
+  const end = (dayOf(now) + 1) * DAY_MS;
+  const rule = `The file has ${countText(rows)} rows. Imports of the account can change ${countText(max)} rows in a UTC day`;
+  if (rows > max) return problem(TOO_MANY_ROWS, `${rule}: split the file.`);
+  const message = `${rule}, and have changed ${countText(used)}. Wait until 00:00 UTC, or send fewer rows.`;
+  return problem(TOO_MANY_ROWS, message, { headers: ['Retry-After', `${Math.ceil((end - now) / 1000)}`] });
+}
+
+type Counter = { accountId: number; day: number; rows: number };
+
+/** On PostgreSQL, other imports of the account wait until the transaction ends, so together they cannot exceed the bound. */
+const addRows = query((db, p: Params<Counter>) =>
+  db
+    .insertInto('imported_rows')
+    .values({ account_id: p.accountId, day: p.day, rows: p.rows })
+    .onConflict(conflict =>
+      conflict
+        .columns(['account_id', 'day'])
+        .doUpdateSet(eb => ({ rows: eb('imported_rows.rows', '+', eb.ref('excluded.rows')) })),
+    )
+    .returning('rows'),
+);
+
+const subtractRows = query((db, p: Params<Counter>) =>
+  db
+    .updateTable('imported_rows')
+    .set(eb => ({ rows: eb('rows', '-', p.rows) }))
+    .where('account_id', '=', p.accountId)
+    .where('day', '=', p.day),
+);
+
+const rowsOn = query((db, p: Params<{ accountId: number; day: number }>) =>
+  db.selectFrom('imported_rows').select('rows').where('account_id', '=', p.accountId).where('day', '=', p.day),
+);
+
+const setCharge = query((db, p: Params<{ id: number; rows: number; day: number }>) =>
+  db.updateTable('imports').set({ charged_rows: p.rows, charged_day: p.day }).where('id', '=', p.id).returningAll(),
+);
+
+const addWarning = query((db, p: Params<{ id: number }>) =>
+  db
+    .updateTable('imports')
+    .set(eb => ({ warnings: eb('warnings', '+', sql.lit(1)) }))
+    .where('id', '=', p.id)
+    .returningAll(),
+);
+
+const bytesOfFile = query((db, p: Params<{ id: number }>) =>
+  db
+    .selectFrom('import_chunks')
+    .select(sql<number>`cast(coalesce(sum(octet_length(rows)), 0) as bigint)`.as('bytes'))
+    .where('import_id', '=', p.id),
+);
+
+const deleteOld = query((db, p: Params<{ day: number; limit: number }>, engine) =>
+  db.deleteFrom('imported_rows').where(eb =>
+    eb(
+      eb.refTuple('account_id', 'day'),
+      'in',
+      eb
+        .selectFrom('imported_rows')
+        .select(['account_id', 'day'])
+        .where('day', '<', p.day)
+        .orderBy('day')
+        .limit(p.limit)
+        .$if(engine === 'postgres', old => old.forUpdate().skipLocked())
+        .$asTuple('account_id', 'day'),
+    ),
+  ),
+);
