@@ -218,6 +218,14 @@ const workMetrics: readonly Metric<Snapshot>[] = [
     read: ofWork(({ queues, now }, labels) => [[labels, ageOf(queues.deliveries.oldestAt, now)]]),
   },
   {
+    name: 'petstore_webhooks_delay_seconds',
+    type: 'gauge',
+    help:
+      'Time since the oldest event that is not dispatched to webhooks, or since the oldest delivery to a receiver that does not fail ' +
+      'was due and is not attempted; 0 without any.',
+    read: ofWork(({ webhooksSince, now }, labels) => [[labels, ageOf(webhooksSince, now)]]),
+  },
+  {
     name: 'petstore_emails_pending',
     type: 'gauge',
     help: 'E-mail to be sent, by kind; at most 10,001.',

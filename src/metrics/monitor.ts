@@ -1,6 +1,7 @@
 import { type Queue, type QueueName, readBacklog } from '../backlog.ts';
 import type { BackupStatus, ScheduledBackups } from '../backup/scheduled/job.ts';
 import type { AddressName } from '../config.ts';
+import { webhooksWaitingSince } from '../deliveries/delay.ts';
 import type { Deployment } from '../deployment.ts';
 import { nextDueTimes, type QueuedJob } from '../jobs.ts';
 import type { ServerLoad } from '../lib/http/server/options.ts';
@@ -64,6 +65,8 @@ interface Work {
   readonly now: number;
   readonly queues: Readonly<Record<QueueName, Queue>>;
   readonly dueTimes: Readonly<Record<QueuedJob, number | null>>;
+  /** See `webhooksWaitingSince`. */
+  readonly webhooksSince: number | null;
 }
 
 /** How long the backlog is not read again. */
@@ -130,6 +133,11 @@ export class Monitor {
 }
 
 async function readWork({ database, clock }: MeasuredDeployment): Promise<Work> {
-  const [queues, dueTimes] = await Promise.all([readBacklog(database), nextDueTimes(database)]);
-  return { now: clock.now(), queues, dueTimes };
+  const now = Math.floor(clock.now());
+  const [queues, dueTimes, webhooksSince] = await Promise.all([
+    readBacklog(database),
+    nextDueTimes(database),
+    webhooksWaitingSince(database, now),
+  ]);
+  return { now, queues, dueTimes, webhooksSince };
 }
