@@ -13,6 +13,7 @@ import type { Exchange } from './lib/http/server/exchange.ts';
 import type { PageRoute } from './lib/http/server/pages.ts';
 import { anyOrigin, type PageContent } from './lib/http/server/responses.ts';
 import { HttpServer } from './lib/http/server/server.ts';
+import type { UploadSlots } from './lib/http/server/upload-slots.ts';
 import type { Log } from './lib/log.ts';
 import { LogThrottle } from './lib/log-throttle.ts';
 import type { SharedBudget } from './lib/shared-budget.ts';
@@ -51,6 +52,7 @@ export interface AddressDeps {
   readonly proxies: TrustedProxies;
   readonly bodies: SharedBudget<number>;
   readonly forms: SharedBudget<string>;
+  readonly uploads: UploadSlots;
   /** Absent without metrics. */
   readonly monitor: Monitor | undefined;
   readonly accessLog: AccessLog | undefined;
@@ -79,7 +81,7 @@ export class Address {
 
   constructor(service: Service, deps: AddressDeps) {
     const { name, routes, authenticator, deploymentOf, loadPages } = service;
-    const { config, clock, proxies, bodies, forms, refusals, usage, accessLog, requestSpans } = deps;
+    const { config, clock, proxies, bodies, forms, uploads, refusals, usage, accessLog, requestSpans } = deps;
     const requests = deps.monitor?.addAddress(name, () => this.#server.load());
     const prefix = name === 'messages' ? '' : PREFIX;
     this.prefix = prefix;
@@ -110,6 +112,7 @@ export class Address {
       proxies,
       bodies,
       forms,
+      uploads,
       publicUrl: (port, tls) => publicUrlOf(config, name, port, tls),
       pagesUrl: tls => this.#pagesUrl(tls),
       now: clock.now,

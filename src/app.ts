@@ -14,12 +14,14 @@ import type { Caller } from './lib/http/route.ts';
 import { trustedProxies } from './lib/http/server/client-address.ts';
 import { MetricsServer } from './lib/http/server/metrics-server.ts';
 import { defaultLimits } from './lib/http/server/options.ts';
+import { UploadSlots } from './lib/http/server/upload-slots.ts';
 import type { JobLoop } from './lib/jobs/job-loop.ts';
 import { metricsText } from './lib/metrics.ts';
 import { warnOfFewOpenFiles } from './lib/open-files.ts';
 import { SharedBudget } from './lib/shared-budget.ts';
 import { warnOfSharedAccess } from './lib/storage/sqlite/data-directory.ts';
 import { DAY_MS } from './lib/time.ts';
+import { canonicalAddress } from './limits/address.ts';
 import { metrics as allMetrics } from './metrics/metrics.ts';
 import { Monitor } from './metrics/monitor.ts';
 import { PhotoEncoder } from './photos/files/encoder.ts';
@@ -59,9 +61,8 @@ export type Addresses = Readonly<Partial<Record<AddressName | 'portal' | 'metric
 const CLOSE_TIMEOUT_MS = 10_000;
 /** Files apart from the connections to an address: databases, the log, and outgoing connections of webhooks and e-mail. */
 const OTHER_FILES = 1000;
-/** The uploads of photos in progress: of all accounts, and of one. */
-const UPLOADS_MAX = 64;
-const ACCOUNT_UPLOADS_MAX = 8;
+/** The files that a node receives at the same time. */
+const UPLOADS_MAX = { imports: 32, photos: 64 };
 /** How long to wait for running jobs. Unfinished ones stay due. */
 const JOBS_TIMEOUT_MS = 5000;
 
@@ -75,17 +76,22 @@ export async function createApp(options: AppOptions): Promise<App> {
   await using opened = new AsyncDisposableStack();
   const opening = await openResources(options, opened);
   const { databases, webhooks, limiter, emailSender, backups, tracing } = opening;
+  const uploads = new UploadSlots({
+    totals: UPLOADS_MAX,
+    maxOf: account => boundOf(config.bounds, account, 'uploads'),
+    networkOf: address => canonicalAddress(address) ?? address,
+  });
   warnOfSharedAccess(config.dataDir, log);
   warnOfFewOpenFiles(defaultLimits.connectionsMax + OTHER_FILES, log);
   const jobs = new Map<DeploymentName, JobLoop<JobName>>();
-  const deployments = createDeployments(options, opening, jobs, opened);
+  const deployments = createDeployments(options, { ...opening, uploads }, jobs, opened);
   const usage = new UsageRecorder({ database: databases.production, clock, log });
   opened.defer(() => usage.close());
   const emailQueued = () => {
     jobs.get('production')?.wake('account_emails');
     jobs.get('production')?.wake('visitor_emails');
   };
-  const parts = { deployments, limiter, emailSender, emailQueued, usage, tracing, backups };
+  const parts = { deployments, uploads, limiter, emailSender, emailQueued, usage, tracing, backups };
   const { addresses, metrics } = createAddresses(options, parts, opened);
   const resources = opened.move();
 
@@ -136,7 +142,7 @@ export async function createApp(options: AppOptions): Promise<App> {
 /** @param jobs the job loops of the deployments, once they run */
 function createDeployments(
   { config, clock, log }: AppOptions,
-  { databases, photoStores, webhooks }: Resources,
+  { databases, photoStores, webhooks, uploads }: Resources & { readonly uploads: UploadSlots },
   jobs: ReadonlyMap<DeploymentName, JobLoop<JobName>>,
   resources: AsyncDisposableStack,
 ): ReadonlyMap<string, Deployment> {
@@ -149,18 +155,17 @@ function createDeployments(
   });
   const encoder = new PhotoEncoder({ log });
   resources.defer(() => encoder.close());
-  const uploads = new SharedBudget<number>({ total: UPLOADS_MAX, perClient: ACCOUNT_UPLOADS_MAX });
   for (const [name, database] of Object.entries(databases) as [DeploymentName, Database][]) {
     const files = new PhotoFiles(photoStores[name], encoder);
     const eventBus = new EventBus({ database, log });
     resources.defer(() => eventBus.close());
     const wake = (job: JobName) => jobs.get(name)?.wake(job);
     deployments.set(name, {
-      ...{ name, database, clock, categories, bounds, scans, eventBus },
+      ...{ name, database, clock, categories, bounds, scans, uploads, eventBus },
       eventsKeptMs: eventsDays * DAY_MS,
       messageQueued: () => wake('messages'),
       importQueued: () => wake('imports'),
-      photos: { files, uploads },
+      photos: { files },
       webhooks: {
         ...webhooks,
         wake() {
@@ -175,6 +180,7 @@ function createDeployments(
 
 /** What the addresses are created from. */
 type Parts = Pick<Site, 'deployments' | 'limiter' | 'emailSender' | 'emailQueued' | 'backups'> & {
+  readonly uploads: UploadSlots;
   readonly usage: UsageRecorder;
   readonly tracing: Tracing | undefined;
 };
@@ -184,7 +190,7 @@ type AddressMap = ReadonlyMap<AddressName, Address>;
 /** Creates an address for each deployment that is served, one for messages, and the metrics server. */
 function createAddresses(
   { config, clock, log, accessLog: lines }: AppOptions,
-  { deployments, limiter, usage, tracing, backups, ...email }: Parts,
+  { deployments, uploads, limiter, usage, tracing, backups, ...email }: Parts,
   resources: AsyncDisposableStack,
 ): { readonly addresses: AddressMap; readonly metrics: MetricsServer | undefined } {
   const { database: production } = deployments.get('production')!;
@@ -221,7 +227,7 @@ function createAddresses(
     addresses.set(service.name, new Address({ ...service, authenticator }, deps));
   };
   const deps: AddressDeps = {
-    ...{ config, clock, log, limiter, bodies, forms, monitor, accessLog, refusals, usage },
+    ...{ config, clock, log, limiter, bodies, forms, uploads, monitor, accessLog, refusals, usage },
     requestSpans: tracing?.requests,
     proxies: trustedProxies(config.trustedProxies),
     pagesUrl: tls => (addresses.get('production') ?? addresses.get('staging'))?.publicUrl(tls),

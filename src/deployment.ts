@@ -6,7 +6,7 @@ import type { OutgoingClient } from './lib/http/client/client.ts';
 import { listOperationsOver } from './lib/http/pagination/list-operation.ts';
 import type { ScanQueue } from './lib/http/pagination/scan-queue.ts';
 import { type Example, operationsOver } from './lib/http/route.ts';
-import type { SharedBudget } from './lib/shared-budget.ts';
+import type { UploadSlots } from './lib/http/server/upload-slots.ts';
 import type { PhotoFiles } from './photos/files/photo-files.ts';
 import type { BoundSettings } from './plans/plan.ts';
 import type { Database, DeploymentName } from './schema.ts';
@@ -22,6 +22,8 @@ export interface Deployment {
   readonly bounds: BoundSettings;
   /** The queue of the scans of all deployments. */
   readonly scans: ScanQueue;
+  /** The slots of the uploads to all deployments. */
+  readonly uploads: UploadSlots;
   /** Publishes events to subscribers as they are committed. */
   readonly eventBus: EventBus;
   /** The retention of events, in milliseconds. */
@@ -37,8 +39,6 @@ export interface Deployment {
 /** What photos need besides the database of their deployment. */
 export interface Photos {
   readonly files: PhotoFiles;
-  /** Limits the uploads in progress, by account. */
-  readonly uploads: SharedBudget<number>;
 }
 
 /** What webhooks need besides the database of their deployment. */

@@ -170,7 +170,7 @@ const byStatus = {
   408: {
     request_timeout: [
       'The request did not arrive in time.',
-      'The headers must arrive within 15 seconds, and the whole request within 30.',
+      'The headers must arrive within 15 seconds, and the whole request within 30. After 10 seconds, an upload must average 2 KiB a second over the last 10. An upload that averages less can end earlier if another one needs its slot.',
       'Send the request again, faster.',
     ],
   },
@@ -422,8 +422,8 @@ const byStatus = {
     ],
     overloaded: [
       'The service has no capacity for this request at the moment; nothing was changed.',
-      'More requests arrive than this node can serve. Or the bodies of the requests in progress need more memory than one account or the whole service may use (`PETSTORE_ACCOUNT_BODIES_MIB`, `PETSTORE_BODIES_MIB`). Or the account has too many lists in progress that scan many rows (`PETSTORE_SCANS_MAX`). The request does not count against the plan.',
-      'Try again after `Retry-After` seconds. Send fewer large bodies at a time, each with its `Content-Length`. Request such lists one after another.',
+      'More requests arrive than this node can serve. Or the bodies of the requests in progress need more memory than one account or the whole service may use (`PETSTORE_ACCOUNT_BODIES_MIB`, `PETSTORE_BODIES_MIB`). Or the account has too many lists in progress that scan many rows (`PETSTORE_SCANS_MAX`). Or the account, its network or all accounts together upload too many files at the same time (`PETSTORE_UPLOADS_MAX` for an account). The request does not count against the plan.',
+      'Try again after `Retry-After` seconds. Send fewer large bodies at a time, each with its `Content-Length`. Request such lists one after another, and upload one file after another.',
     ],
     search_not_ready: [
       'The index of words is being filled; search again in some minutes.',

@@ -222,6 +222,10 @@ export const settingTree = {
       'PETSTORE_SCANS_MAX',
       'The maximum number of lists in progress of an account on one node that scan many rows.',
     ),
+    uploads: bound(
+      'PETSTORE_UPLOADS_MAX',
+      'The maximum number of files that one node receives of an account at the same time.',
+    ),
   } satisfies Record<keyof Bounds, Setting<number>>,
   eventsDays: count(
     'PETSTORE_EVENTS_DAYS',

@@ -34,6 +34,7 @@ onEachEngine(engine => {
         categories: 'open',
         bounds: {},
         scans: {} as never,
+        uploads: {} as never,
         eventsKeptMs: 0,
         eventBus: new EventBus({ database: on, log: silent }),
         webhooks: {} as Request['context']['webhooks'],

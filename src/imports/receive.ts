@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Deployment } from '../deployment.ts';
 import { problem } from '../errors.ts';
-import { onePer } from '../lib/one-per.ts';
-import { SharedBudget } from '../lib/shared-budget.ts';
 import { isUniqueViolation } from '../lib/storage/database.ts';
 import { type Database, insertingOne, type Params, query, sql } from '../schema.ts';
 import { ChunkWriter, RECEIVING_MS } from './chunk-writer.ts';
@@ -39,24 +37,6 @@ export async function receiveImport(
     throw error;
   }
 }
-
-/** Receives a file while this node has a slot for it. @throws {Problem} `overloaded` */
-export async function withUpload<T>(deployment: Deployment, accountId: number, receive: () => Promise<T>): Promise<T> {
-  const uploads = uploadsOf(deployment);
-  if (!uploads.reserve(accountId, 1)) {
-    throw problem('overloaded', 'The node receives too many files; nothing was changed.', {
-      headers: ['Retry-After', '5'],
-    });
-  }
-  try {
-    return await receive();
-  } finally {
-    uploads.release(accountId, 1);
-  }
-}
-
-/** The files that one node receives: of all accounts, and of one. */
-const uploadsOf = onePer<Deployment, SharedBudget<number>>(() => new SharedBudget({ total: 32, perClient: 4 }));
 
 /** Reads a file, and returns its digest. */
 export async function hashOf(file: AsyncIterable<Buffer>): Promise<string> {

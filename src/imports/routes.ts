@@ -4,6 +4,7 @@ import { problem } from '../errors.ts';
 import { presetNames } from '../exports/presets.ts';
 import { hasStoredResponse, withIdempotency } from '../idempotency/idempotency.ts';
 import type { RouteRequest, RouteResponse } from '../lib/http/route.ts';
+import { startParts } from '../lib/http/server/responses.ts';
 import { idParameter } from '../lib/schemas.ts';
 import { boundOf } from '../plans/plan.ts';
 import { cancelExamples, createExamples, errorExamples, getExamples, listExamples } from './examples.ts';
@@ -19,7 +20,7 @@ import {
   importOf,
 } from './import.ts';
 import { activateImport, cancelImport, getImport, listImports } from './imports.ts';
-import { discardImport, hashOf, type ReceivedImport, receiveImport, withUpload } from './receive.ts';
+import { discardImport, hashOf, type ReceivedImport, receiveImport } from './receive.ts';
 
 const importId = idParameter('import', ImportId);
 const MEBIBYTE = 1024 * 1024;
@@ -64,6 +65,7 @@ export const create = operation({
     'is no change. A row with an error changes nothing; the others are imported.',
   query,
   upload: {
+    kind: 'imports',
     contentTypes: ['text/csv', 'application/x-ndjson'],
     bytesMax: 1024 * MEBIBYTE,
     timeoutMs: UPLOAD_MS,
@@ -90,15 +92,15 @@ export const create = operation({
   ],
   examples: createExamples,
   async handle(request) {
-    const { context, caller } = request;
-    return withUpload(context, caller.accountId, async () => {
-      const received = (await hasStoredResponse(request))
-        ? { id: undefined, hash: await hashOf(request.upload!) }
-        : await receiveImport(context, request.upload!, optionsOf(request));
-      const response = await begin(request, received);
-      context.importQueued?.();
-      return response;
-    });
+    const { context } = request;
+    // A file without a slot throws here, before anything is changed.
+    const file = await startParts(request.upload!);
+    const received = (await hasStoredResponse(request))
+      ? { id: undefined, hash: await hashOf(file) }
+      : await receiveImport(context, file, optionsOf(request));
+    const response = await begin(request, received);
+    context.importQueued?.();
+    return response;
   },
 });
 

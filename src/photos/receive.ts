@@ -31,43 +31,34 @@ export async function receivePhoto<Row extends HolderRow, T>(
   add: (hash: string, store: () => Promise<PhotoFacts>) => Promise<T>,
   { isRetry = false } = {},
 ): Promise<T> {
-  const { accountId } = uploader;
-  const { files, uploads } = deployment.photos;
+  const { files } = deployment.photos;
   const requireHolder = async () => {
     const holder = await holders.get(deployment.database, uploader, id, nowOf(deployment));
     requireOwner(uploader, holders.ownerOf(holder));
     return holder;
   };
   if (!isRetry) await requireHolder();
-  if (!uploads.reserve(accountId, 1)) {
-    const message = 'The account uploads too many photos at the same time; nothing was changed.';
-    throw problem('overloaded', message, { headers: ['Retry-After', '2'] });
-  }
+  await using draft = await files.receive(file);
+  let keptAt: number | null = null;
+  const store = async () => {
+    await requireSpace(deployment, holders, uploader, await requireHolder(), draft);
+    const known = await findStored(deployment, draft.hash);
+    if (known !== undefined) return known;
+    const { hash, type, bytes } = draft;
+    const facts = { hash, type, bytes, ...(await files.encode(draft, uploader.accountId)) };
+    // The row first: if the process is killed now, the files are deleted like those of a photo that nothing has.
+    keptAt = await deployment.database.write(tx => keepPhoto(tx, facts));
+    await files.add(draft);
+    return facts;
+  };
   try {
-    await using draft = await files.receive(file);
-    let keptAt: number | null = null;
-    const store = async () => {
-      await requireSpace(deployment, holders, uploader, await requireHolder(), draft);
-      const known = await findStored(deployment, draft.hash);
-      if (known !== undefined) return known;
-      const { hash, type, bytes } = draft;
-      const facts = { hash, type, bytes, ...(await files.encode(draft, accountId)) };
-      // The row first: if the process is killed now, the files are deleted like those of a photo that nothing has.
-      keptAt = await deployment.database.write(tx => keepPhoto(tx, facts));
-      await files.add(draft);
-      return facts;
-    };
-    try {
-      return await add(draft.hash, store);
-    } catch (error) {
-      // Otherwise files that count for nobody would stay for a day.
-      if (keptAt !== null) {
-        await deleteFailedUpload(deployment.database, files.store, draft.hash, keptAt).catch(() => {});
-      }
-      throw error;
+    return await add(draft.hash, store);
+  } catch (error) {
+    // Otherwise files that count for nobody would stay for a day.
+    if (keptAt !== null) {
+      await deleteFailedUpload(deployment.database, files.store, draft.hash, keptAt).catch(() => {});
     }
-  } finally {
-    uploads.release(accountId, 1);
+    throw error;
   }
 }
 

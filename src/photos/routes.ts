@@ -47,6 +47,7 @@ function operationsOn<Row extends HolderRow>({ holders, name, parameter, owners,
     conditional: true,
     query: Type.Object({ alt: Type.Optional(AltText) }),
     upload: {
+      kind: 'photos',
       contentTypes: photoTypes,
       bytesMax: PHOTO_BYTES_MAX,
       description: 'The bytes of the photo: at most 10 MiB, and at most 50 megapixels.',

@@ -42,6 +42,8 @@ export interface Bounds {
   readonly photoBytes: number;
   /** The lists in progress on one node that scan many rows. */
   readonly scans: number;
+  /** The files that one node receives at the same time. */
+  readonly uploads: number;
 }
 
 /** The names of the bounds that count what an account has, as pages show them. */
@@ -57,6 +59,7 @@ export const boundTitles = {
   storedBytes: 'Stored texts',
   photoBytes: 'Photos',
   scans: 'Lists that scan',
+  uploads: 'Uploads in progress',
 } as const satisfies Record<Exclude<keyof Bounds, 'messagesPerRecipient'>, string>;
 
 /** The bounds that the settings override. */
@@ -89,6 +92,7 @@ export const plans = {
       storedBytes: 20 * MEBIBYTE,
       photoBytes: 500 * MEBIBYTE,
       scans: 10,
+      uploads: 2,
     },
   },
   pro: {
@@ -105,6 +109,7 @@ export const plans = {
       storedBytes: 200 * MEBIBYTE,
       photoBytes: 5_000 * MEBIBYTE,
       scans: 20,
+      uploads: 2,
     },
   },
   business: {
@@ -121,6 +126,7 @@ export const plans = {
       storedBytes: 2_000 * MEBIBYTE,
       photoBytes: 50_000 * MEBIBYTE,
       scans: 50,
+      uploads: 2,
     },
   },
   enterprise: {
@@ -137,6 +143,7 @@ export const plans = {
       storedBytes: BOUND_MAX * MEBIBYTE,
       photoBytes: BOUND_MAX * MEBIBYTE,
       scans: BOUND_MAX,
+      uploads: 2,
     },
   },
 } as const satisfies Record<PlanName, { title: string; limits: Limits | undefined; bounds: PlanBounds }>;

@@ -2,7 +2,7 @@ import type { Account } from '../accounts/account.ts';
 import type { Deployment } from '../deployment.ts';
 import type { Html } from '../lib/html/html.ts';
 import { escapeMarkdown, htmlToMarkdown } from '../lib/html/html-to-markdown.ts';
-import type { PageRequest } from '../lib/http/server/pages.ts';
+import type { FileLimits, PageRequest } from '../lib/http/server/pages.ts';
 import type { MaybePromise } from '../lib/maybe-promise.ts';
 import type { SessionOrigin } from '../lib/origin.ts';
 import type { SignedIn } from '../sessions/session.ts';
@@ -32,8 +32,8 @@ export interface Page {
   readonly withoutToken?: true;
   /** The most bytes of its form, if that may have long texts; 64 KiB by default. */
   readonly formBytesMax?: number;
-  /** The most bytes of the file that its form sends as `multipart/form-data`, after its token. */
-  readonly fileBytesMax?: number;
+  /** The file that its form sends as `multipart/form-data`, after its token. */
+  readonly file?: FileLimits;
   /** Returns the page for `GET`, or `undefined` if there is none at this path after all. */
   show?(visit: Visit): MaybePromise<PageResult | undefined>;
   /** Handles its form. The request is from the same site, and has the token of the visitor. */
@@ -53,7 +53,7 @@ export interface Visit {
   readonly query: URLSearchParams;
   /** The fields of the form; empty for `GET`. */
   readonly form: URLSearchParams;
-  /** The file of the form, of a page with `fileBytesMax`; it throws a problem if it is too large or does not arrive. */
+  /** The file of the form, of a page that takes one; it throws a problem if it is too large or does not arrive. */
   readonly file?: AsyncIterable<Buffer> | undefined;
   /** The account that is signed in, with its session. */
   readonly signedIn: SignedIn | undefined;

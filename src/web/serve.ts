@@ -109,11 +109,11 @@ export class PageHandler {
   async #submit(page: Page, request: PageRequest): Promise<PageContent | undefined> {
     requireSameSite(request);
     const admitted = await this.#admit(request);
-    const { client, secret, visitor } = admitted;
+    const { client, secret, visitor, signedIn } = admitted;
     const { fields: form, file } =
-      page.fileBytesMax === undefined
+      page.file === undefined
         ? { fields: await request.readForm(client, page.formBytesMax), file: undefined }
-        : await request.readFileForm(page.fileBytesMax);
+        : await request.readFileForm(page.file, signedIn && uploadAccountOf(signedIn));
     if (!page.withoutToken && !isFormToken(form.get('token'), secret ?? visitor)) {
       const message = request.tls || isLocalhost(request) ? FORM_OUT_OF_DATE : COOKIES_NEED_HTTPS;
       throw new Problem('invalid_form', 403, message);
@@ -215,6 +215,10 @@ export class PageHandler {
       headers: [...securityHeaders(staging, locates), ...cookies.flatMap(cookie => ['Set-Cookie', cookie])],
     };
   }
+}
+
+function uploadAccountOf({ account }: SignedIn) {
+  return { accountId: account.id, plan: account.plan };
 }
 
 /** Returns the response to those who may not open the page; `undefined` if they may. */

@@ -61,7 +61,7 @@ describe('the pages and forms', () => {
   for (const page of pages.filter(({ submit }) => submit)) {
     const path = pathOf(page);
     it(`POST ${page.path} requires its own site, the token of the form, and ${page.access}`, async () => {
-      const submit = page.fileBytesMax === undefined ? 'submit' : 'submitMultipart';
+      const submit = page.file === undefined ? 'submit' : 'submitMultipart';
       for (const site of ['cross-site', 'same-site']) {
         const reply = await admin[submit](path, {}, { 'Sec-Fetch-Site': site });
         assert.equal(reply.status, 403, site);

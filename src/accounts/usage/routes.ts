@@ -54,6 +54,9 @@ const AccountBounds = Type.Object(
     scans: bound(
       'The lists in progress that scan many rows, on the node that answers; beyond it a list is a 503 `overloaded`.',
     ),
+    uploads: bound(
+      'The uploads of photos and imports in progress, on the node that answers. Further ones wait, and are a 503 `overloaded` after 10 seconds.',
+    ),
   } satisfies Record<keyof Bounds, unknown>,
   { title: 'Bounds', description: 'What the account has, and can have at most, on this deployment.' },
 );
@@ -112,6 +115,7 @@ export async function boundsOf(
     storedBytes: await storedBytes.read(database, accountId),
     photoBytes: await photoBytes.read(database, accountId),
     scans: context.scans.countOf(accountId),
+    uploads: context.uploads.countOf(accountId),
   };
   const names = Object.keys(used) as (keyof typeof used)[];
   const bounds = names.map(name => [name, { used: used[name], maximum: boundOf(context.bounds, caller, name) }]);

@@ -13,7 +13,7 @@ import { rowsImported } from '../budget.ts';
 import { errorLines, type ImportRow } from '../import.ts';
 import { activateImport, cancelImport, getImport, importPreviewed, listImports } from '../imports.ts';
 import type { ImportOptions } from '../options.ts';
-import { receiveImport, withUpload } from '../receive.ts';
+import { receiveImport } from '../receive.ts';
 import { recognizeFormat } from './format.ts';
 import { countsText, importView, presetTitles, stateBadge, titleOf } from './import-view.ts';
 
@@ -26,7 +26,7 @@ export const importsPage = accountPage({
   path: '/shelter/imports',
   title: 'Imports',
   menu: 'account',
-  fileBytesMax: FILE_BYTES_MAX,
+  file: { kind: 'imports', bytesMax: FILE_BYTES_MAX },
   show: visit => listView(visit),
   async submit(visit) {
     const sent = sentIn(visit);
@@ -115,18 +115,16 @@ function sentIn({ form }: AccountVisit): Sent {
 /** Stores the file, and begins its dry run. Returns the id of the import. */
 async function preview({ deployment, account, origin, file }: AccountVisit, sent: Sent): Promise<number> {
   if (file === undefined) throw problem('invalid_import', 'The form has no file.');
-  return withUpload(deployment, account.id, async () => {
-    const recognized = await recognizeFormat(file);
-    const { id } = await receiveImport(deployment, recognized.file, {
-      ...{ accountId: account.id, plan: account.plan, origin, dryRun: true, keepsFile: true },
-      ...{ mode: sent.mode as ImportOptions['mode'], preset: sent.preset as ImportOptions['preset'] },
-      ...{ format: recognized.format, confirmRemovals: undefined, currency: sent.currency || undefined },
-      storedMax: boundOf(deployment.bounds, account, 'storedBytes'),
-    });
-    await deployment.database.write(tx => activateImport(tx, id, deployment.bounds));
-    deployment.importQueued?.();
-    return id;
+  const recognized = await recognizeFormat(file);
+  const { id } = await receiveImport(deployment, recognized.file, {
+    ...{ accountId: account.id, plan: account.plan, origin, dryRun: true, keepsFile: true },
+    ...{ mode: sent.mode as ImportOptions['mode'], preset: sent.preset as ImportOptions['preset'] },
+    ...{ format: recognized.format, confirmRemovals: undefined, currency: sent.currency || undefined },
+    storedMax: boundOf(deployment.bounds, account, 'storedBytes'),
   });
+  await deployment.database.write(tx => activateImport(tx, id, deployment.bounds));
+  deployment.importQueued?.();
+  return id;
 }
 
 const modeTitles = {

@@ -10,7 +10,6 @@ import { temporaryDirectory } from '../../../test/support/temporary-directory.ts
 import { steps } from '../../accounts/deletion/steps.ts';
 import { testClock } from '../../lib/clock.ts';
 import { openOutgoingClient } from '../../lib/http/client/client.ts';
-import { SharedBudget } from '../../lib/shared-budget.ts';
 import { DAY_MS } from '../../lib/time.ts';
 import { deletePet, getPet } from '../../pets/pets.ts';
 import { DiskStore } from '../../photos/files/disk-store.ts';
@@ -81,10 +80,7 @@ async function openStore(
   const networks = ['127.0.0.1'];
   const outgoing = openOutgoingClient({ networks }, { findAddresses: async host => names[host] ?? [] });
   t.after(() => outgoing.close());
-  const photos = {
-    files: new PhotoFiles(new DiskStore(temporaryDirectory()), encoder),
-    uploads: new SharedBudget<number>({ total: 64, perClient: 8 }),
-  };
+  const photos = { files: new PhotoFiles(new DiskStore(temporaryDirectory()), encoder) };
   const deployment = { database, clock, bounds, photos };
   const now = () => clock.now();
   const rules = { categories: 'open', bounds: {}, photoNetworks: networks } as const;

@@ -82,6 +82,8 @@ export interface ExampleFile {
 
 /** The body of an operation that takes a file instead of JSON. */
 export interface Upload {
+  /** The kind, whose slots it takes; see `UploadSlots`. */
+  readonly kind: string;
   /** The media types that it may have. */
   readonly contentTypes: readonly string[];
   readonly bytesMax: number;

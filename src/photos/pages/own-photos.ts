@@ -37,7 +37,7 @@ function pagesOf<Row extends HolderRow>(editor: Editor<Row>): readonly Page[] {
   const add = accountPage({
     path: `${editor.path}/photos`,
     title: 'Add a photo',
-    fileBytesMax: PHOTO_BYTES_MAX,
+    file: { kind: 'photos', bytesMax: PHOTO_BYTES_MAX },
     async submit(visit) {
       const id = editor.idIn(visit);
       if (id === undefined) return undefined;

@@ -9,6 +9,7 @@ import { ENVELOPE_BYTES_MAX, type FileForm, readFileForm } from './multipart.ts'
 import { type Read, readBody } from './read-body.ts';
 import { type PageContent, writePage } from './responses.ts';
 import { readUpload } from './upload.ts';
+import type { UploadClient, UploadSlots } from './upload-slots.ts';
 
 /** A page outside the API, or what one of its forms is sent to. It needs no key. */
 export interface PageRoute {
@@ -46,13 +47,22 @@ export interface PageRequest {
   readForm(client: string, bytesMax?: number): Promise<URLSearchParams>;
   /**
    * Reads the fields of a form with a file, of which nothing is kept in memory.
-   * @throws {Problem} when the body is no such form; reading the file throws `body_too_large` too
+   * @throws {Problem} when the body is no such form, or there is no slot for it; reading the file throws `body_too_large` too
    */
-  readFileForm(bytesMax: number): Promise<FileForm>;
+  readFileForm(file: FileLimits, account: UploadClient['account']): Promise<FileForm>;
+}
+
+/** The file of a form. */
+export interface FileLimits {
+  /** The kind, whose slots it takes; see `UploadSlots`. */
+  readonly kind: string;
+  readonly bytesMax: number;
 }
 
 /** What pages need from the server. */
 export interface PageOptions {
+  /** The slots of uploads, which several servers can share. */
+  readonly uploads: UploadSlots;
   /** Limits the memory for bodies, by account; several servers can share it. */
   readonly bodies: SharedBudget<number>;
   /** Shares the part for forms between visitors. */
@@ -121,23 +131,26 @@ export class PageServer {
       address: this.#errors.addressOf(request),
       header: name => headerOf(request, name),
       readForm: (client, bytesMax) => this.#readForm(exchange, client, bytesMax),
-      readFileForm: bytesMax => this.#readFileForm(exchange, bytesMax, files),
+      readFileForm: (file, account) => this.#readFileForm(exchange, file, account, files),
     };
   }
 
   async #readFileForm(
     { request, response }: Exchange,
-    fileBytesMax: number,
+    { kind, bytesMax: fileBytesMax }: FileLimits,
+    account: UploadClient['account'],
     files: AsyncDisposableStack,
   ): Promise<FileForm> {
     const { 'content-length': declared = '0', 'content-type': type = '' } = request.headers;
+    const address = this.#errors.addressOf(request);
     const bytesMax = fileBytesMax + ENVELOPE_BYTES_MAX;
     const errorOf = (code: 'body_too_large' | 'malformed_request' | 'request_timeout') => {
       if (code !== 'body_too_large') return this.#errors.problem(code);
       return new Problem(code, 413, `The file is larger than ${fileBytesMax / 1024 / 1024} MiB.`);
     };
     if (Number(declared) > bytesMax) throw errorOf('body_too_large');
-    const upload = files.use(readUpload(request, response, { bytesMax }, errorOf));
+    const requestSlot = () => this.#options.uploads.request(kind, { address, account });
+    const upload = files.use(readUpload(request, response, { bytesMax, requestSlot }, errorOf));
     const { fields, file } = await readFileForm(upload, type);
     return { fields, file: file && upTo(fileBytesMax, file, () => errorOf('body_too_large')) };
   }

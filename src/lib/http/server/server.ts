@@ -300,7 +300,7 @@ export class HttpServer<Context> {
   /** Lets the handler read the body: it is not kept in memory. */
   #receiveUpload(exchange: RoutedExchange<Context>, route: BoundRoute<Context>, upload: Upload): void {
     const { request, response } = exchange;
-    const { contentTypes, bytesMax, timeoutMs } = upload;
+    const { kind, contentTypes, bytesMax, timeoutMs } = upload;
     const { 'content-length': declared = '0', 'content-type': type = '' } = request.headers;
     const errorOf = (code: 'body_too_large' | 'malformed_request' | 'request_timeout') => {
       if (code !== 'body_too_large') return this.#errors.problem(code);
@@ -313,7 +313,12 @@ export class HttpServer<Context> {
     } else if (Number(declared) > bytesMax) this.#reject(exchange, errorOf('body_too_large'));
     else {
       if (timeoutMs !== undefined) this.#connections.allowSlowBody(request.socket, response);
-      this.#handle(exchange, route, undefined, readUpload(request, response, upload, errorOf));
+      const client = { address: exchange.address, account: exchange.caller };
+      const requestSlot = () => this.#options.uploads.request(kind, client);
+      const body = readUpload(request, response, { ...upload, requestSlot }, errorOf);
+      // What the handler has not read is discarded, so that the connection stays open.
+      response.once('finish', () => body.return(undefined));
+      this.#handle(exchange, route, undefined, body);
     }
   }
 

@@ -9,6 +9,7 @@ import { operationsOver, type Route } from '../route.ts';
 import type { Authenticator } from './authenticator.ts';
 import { trustedProxies } from './client-address.ts';
 import { HttpServer } from './server.ts';
+import { UploadSlots } from './upload-slots.ts';
 
 const REQUEST_MS = 200;
 
@@ -30,6 +31,7 @@ function receiving(path: string, timeoutMs?: number, most = Number.POSITIVE_INFI
     ...operationsOver<null>()({
       ...{ summary: '', description: '', errors: [], examples: [] },
       upload: {
+        kind: 'files',
         contentTypes: ['text/csv'],
         bytesMax: 100,
         description: '',
@@ -70,6 +72,7 @@ describe('an upload', () => {
     proxies: trustedProxies([]),
     bodies: new SharedBudget<number>({ total: 0 }),
     forms: new SharedBudget<string>({ total: 0 }),
+    uploads: new UploadSlots({ totals: { files: 8 }, maxOf: () => 2, networkOf: address => address }),
     publicUrl: () => 'http://service.example',
     pagesUrl: () => 'http://service.example',
     now: () => Date.now(),

@@ -1,0 +1,60 @@
+const SECONDS = 10;
+
+/** The average that an upload must have, in bytes per second. */
+const BYTES_PER_SECOND_MIN = 2048;
+
+/** Measures how fast a client sends a body. Only the time counts during which the server waits for more bytes. */
+export class UploadRate {
+  readonly #now: () => number;
+  /** The bytes of the last ten seconds, each at its second modulo ten. */
+  readonly #bytes = new Array<number>(SECONDS).fill(0);
+  #second = 0;
+  #waitedMs = 0;
+  #waitingSince: number | undefined;
+
+  /** @param now returns milliseconds of a monotonic clock */
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** Whether the server waits for bytes at the moment. */
+  get isWaiting(): boolean {
+    return this.#waitingSince !== undefined;
+  }
+
+  beginWait(): void {
+    this.#waitingSince ??= this.#now();
+  }
+
+  endWait(): void {
+    this.#waitedMs = this.#readWaitedMs();
+    this.#waitingSince = undefined;
+  }
+
+  add(bytes: number): void {
+    this.#forgetOld(this.#readWaitedMs());
+    this.#bytes[this.#second % SECONDS]! += bytes;
+  }
+
+  /**
+   * Returns the average in bytes per second, over the last ten seconds at most, if it is below the minimum.
+   * @param afterMs how long the server must have waited for bytes before the average counts
+   */
+  belowMinimum(afterMs: number): number | undefined {
+    const waitedMs = this.#readWaitedMs();
+    if (waitedMs < afterMs) return undefined;
+    this.#forgetOld(waitedMs);
+    const measuredMs = Math.min(waitedMs, (SECONDS - 1) * 1000 + (waitedMs % 1000));
+    const average = (this.#bytes.reduce((sum, bytes) => sum + bytes, 0) * 1000) / measuredMs;
+    return average < BYTES_PER_SECOND_MIN ? average : undefined;
+  }
+
+  #readWaitedMs(): number {
+    return this.#waitedMs + (this.#waitingSince === undefined ? 0 : this.#now() - this.#waitingSince);
+  }
+
+  #forgetOld(waitedMs: number): void {
+    const second = Math.floor(waitedMs / 1000);
+    while (this.#second < second) this.#bytes[++this.#second % SECONDS] = 0;
+  }
+}
