@@ -18,7 +18,7 @@ import { keyCheckOf } from '../webhooks/secret-key.ts';
 import { digestOf } from './digest.ts';
 import { type BackedUpDeployment, type Manifest, writeManifest } from './manifest.ts';
 import { photosIn, writeSums } from './photo-sums.ts';
-import { type Environment, runOnPostgres } from './postgres-programs.ts';
+import { type Environment, requireDumpVersion, runOnPostgres } from './postgres-programs.ts';
 import { requireSpace, watchSpace } from './space.ts';
 
 /** What a backup needs. */
@@ -173,6 +173,7 @@ async function dumpPostgres(
   return withPostgresSnapshots([staging, production], shared ? undefined : 'accounts', async snapshots => {
     const deployments: Deployments = {};
     const [ofStaging, ofProduction] = snapshots as [PostgresSnapshot, PostgresSnapshot];
+    await requireDumpVersion(Math.max(...snapshots.map(({ serverVersion }) => serverVersion)), environment);
     const file = (name: DeploymentName) => (shared ? 'petstore.dump' : `${name}.dump`);
     deployments.staging = await describe(ofStaging, file('staging'));
     deployments.production = await describe(ofProduction, file('production'));

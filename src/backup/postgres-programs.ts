@@ -8,6 +8,9 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** How much of what a program writes to standard error is read. */
 const ERROR_BYTES_MAX = 16 * 1024;
 
+/** How many characters of what a program prints are kept. */
+const PRINTED_MAX = 200;
+
 export interface ProgramOptions {
   /** The database to connect to. */
   readonly url?: string;
@@ -17,21 +20,40 @@ export interface ProgramOptions {
 }
 
 /**
+ * Requires that `pg_dump` is at least of the server's major version: an older one refuses to dump.
+ * @param server the version of the server as `server_version_num`: 170004 is 17.4
+ * @throws {UserError} naming the package to install
+ */
+export async function requireDumpVersion(server: number, environment: Environment): Promise<void> {
+  const needed = Math.floor(server / 10_000);
+  const found = /\d+/.exec(await runOnPostgres('pg_dump', ['--version'], { environment }))?.[0];
+  if (found === undefined || Number(found) >= needed) return;
+  throw new UserError(
+    `pg_dump is of version ${found}, and the server of version ${needed}: install the client programs of version ${needed}, on Debian the package postgresql-client-${needed}.`,
+  );
+}
+
+/**
  * Runs a client program of PostgreSQL until it ends. A password is in the environment of the program only.
+ * @returns the beginning of what the program printed
  * @throws {UserError} if the program is not installed or fails, with the last line that it wrote
  */
 export async function runOnPostgres(
   program: 'pg_dump' | 'pg_restore',
   args: readonly string[],
   { url, environment, signal: stopping }: ProgramOptions,
-): Promise<void> {
+): Promise<string> {
   const { options, password } = url === undefined ? { options: [] } : connectionOf(url);
   const inherited = Object.entries(environment).filter(([name]) => !name.startsWith('PETSTORE_'));
   const env = { ...Object.fromEntries(inherited), ...(password !== undefined && { PGPASSWORD: password }) };
   const child = spawn(program, [...options, ...args], {
     env,
-    stdio: ['ignore', 'ignore', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe'],
     ...(stopping && { signal: stopping }),
+  });
+  let printed = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    if (printed.length < PRINTED_MAX) printed += text.slice(0, PRINTED_MAX);
   });
   let errors = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -44,7 +66,7 @@ export async function runOnPostgres(
       `${program} is not installed: install PostgreSQL's client programs in the version of the server or a later one.`,
     );
   });
-  if (code === 0) return;
+  if (code === 0) return printed;
   const lines = errors.split('\n').filter(line => line !== '');
   const line =
     lines.find(text => /error:/.test(text)) ??

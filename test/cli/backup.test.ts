@@ -21,7 +21,7 @@ import { createWebhook } from '../../src/webhooks/webhooks.ts';
 import { type Environment, jsonOf, refused, textOf } from '../support/commands.ts';
 import { type EmptyPlace, emptyPlaces } from '../support/empty-places.ts';
 import { createDatabase, withoutPostgres } from '../support/engines.ts';
-import { skipFor } from '../support/selection.ts';
+import { describeUnless, skipFor } from '../support/selection.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { addPet, onData } from './store-commands.ts';
 
@@ -233,6 +233,28 @@ describe('a backup of the embedded engine', () => {
     const target = join(temporaryDirectory(), 'x');
     await refused({ PETSTORE_DATABASE_URL: url }, /^pg_dump is not installed: install /, 'backup', target);
     await jsonOf(here, 'backup', join(temporaryDirectory(), 'y'));
+  });
+});
+
+describeUnless(withoutPostgres, 'a backup with an older pg_dump than the server', () => {
+  it('names both versions and the package, and writes nothing', async t => {
+    const { url, remove } = await createDatabase({ empty: true });
+    const { PATH } = process.env;
+    t.after(async () => {
+      process.env.PATH = PATH;
+      await remove();
+    });
+    const here = { PETSTORE_DATABASE_URL: url };
+    await jsonOf(here, 'migrate');
+    const programs = temporaryDirectory();
+    const program = "#!/bin/sh\necho 'pg_dump (PostgreSQL) 9.6.24 (Debian)'\n";
+    writeFileSync(join(programs, 'pg_dump'), program, { mode: 0o755 });
+    process.env.PATH = `${programs}:${PATH}`;
+    const parent = temporaryDirectory();
+    const sentence =
+      /^pg_dump is of version 9, and the server of version (\d+): .* on Debian the package postgresql-client-\1\.$/m;
+    await refused(here, sentence, 'backup', join(parent, 'one'));
+    assert.deepEqual(readdirSync(parent), []);
   });
 });
 

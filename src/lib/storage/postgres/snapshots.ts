@@ -9,6 +9,8 @@ export interface PostgresSnapshot extends Reader {
   readonly location: PostgresLocation;
   /** The id with which other connections can read the same snapshot while this one is open. */
   readonly id: string;
+  /** The version of the server as `server_version_num`: 170004 is 17.4. */
+  readonly serverVersion: number;
   /** Whether the database has no table of the product or of anyone else. */
   readonly empty: boolean;
 }
@@ -63,13 +65,14 @@ async function begin(location: PostgresLocation, connection: Connection): Promis
     engine: 'postgres',
     location,
     id: row!['id'] as string,
+    serverVersion: Number(row!['version']),
     empty: row!['empty'] as boolean,
     all,
     first: async (query, params) => (await all(query, params))[0],
   };
 }
 
-const SNAPSHOT = `select pg_export_snapshot() as id, not exists(
+const SNAPSHOT = `select pg_export_snapshot() as id, current_setting('server_version_num') as version, not exists(
   select 1 from pg_class where relkind in ('r', 'p', 'v', 'm', 'S')
   and relnamespace not in (select oid from pg_namespace where nspname ~ '^pg_' or nspname = 'information_schema')) as empty`;
 
