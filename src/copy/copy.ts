@@ -11,8 +11,10 @@ import { openOffline } from '../lib/storage/open.ts';
 import { UserError } from '../lib/user-error.ts';
 import { isServed, SERVE_LOCK } from '../limits/nodes.ts';
 import { migrations } from '../migrations/index.ts';
+import { fileOf } from '../photos/files/names.ts';
 import { openPhotoStore } from '../photos/files/open.ts';
-import { copyPhotos } from '../photos/files/photo-copies.ts';
+import { copyPhotos, missingFile } from '../photos/files/photo-copies.ts';
+import type { PhotoLocation } from '../photos/files/photo-store.ts';
 import { LOCATION_FACT } from '../photos/location.ts';
 import { storedPhotos } from '../photos/references.ts';
 import { type DeploymentName, query } from '../schema.ts';
@@ -31,6 +33,8 @@ export interface CopyDeps {
 export interface Copied {
   /** The number of copied rows of each table; staging is absent if the source has none. */
   readonly rows: { readonly production: RowCounts; readonly staging?: RowCounts };
+  /** The number of photos of each deployment, all of whose files the target has. */
+  readonly photos: Partial<Record<DeploymentName, number>>;
   /** Whether the copy has webhook secrets, for which its server needs the secret key. */
   readonly needsSecretKey: boolean;
 }
@@ -39,8 +43,10 @@ type Store = Partial<Record<DeploymentName, OfflineDatabase>> & { readonly produ
 
 /**
  * Copies both deployments from one store into an empty one, on the same or the other engine. The target keeps ids, positions
- * of events and the next ids. Until it is complete, every process refuses to open it, and another copy replaces it.
- * @throws {UserError} if a store is being served, the source is missing or not up to date, or the target holds data
+ * of events and the next ids. Until it is complete, every process refuses to open it, and another copy replaces it. Photos
+ * that the target has already, because both stores have them in one place, are not copied.
+ * @throws {UserError} if a store is being served, the source is missing or not up to date, files of its photos are missing,
+ *   or the target holds data
  */
 export async function copyStore(from: StoreLocations, to: StoreLocations, deps: CopyDeps): Promise<Copied> {
   await using opened = new AsyncDisposableStack();
@@ -49,32 +55,72 @@ export async function copyStore(from: StoreLocations, to: StoreLocations, deps: 
   for (const database of databasesOf(source)) await requireCurrent(database);
   const target = await openStore(to, deps.clock, opened, { create: true });
   await requireReplaceable(target, to);
-  for (const database of databasesOf(target)) {
-    await database.migrate([...migrations, unfinishedCopy], deps.clock.now());
-  }
   for (const database of databasesOf(source)) {
     await database.begin(copiedTables.map(({ name }) => name));
     if (source.production.engine === 'postgres') await orderEvents(database, target.production.engine);
   }
+  const photos: { [Name in DeploymentName]?: number } = {};
+  for (const [name, database] of deploymentsOf(source)) {
+    deps.onProgress?.(`Checking the photos of ${name}`, 0);
+    photos[name] = await requirePhotos(name, database, from[name].photos, to[name].photos);
+  }
+  for (const database of databasesOf(target)) {
+    // The mark first: a copy that is killed while it creates the tables can be repeated.
+    await database.migrate([unfinishedCopy, ...migrations], deps.clock.now());
+  }
   const onRows = await progressOf(source, deps.onProgress);
   const rows: { [Name in DeploymentName]?: RowCounts } = {};
-  for (const [name, database] of Object.entries(source) as [DeploymentName, OfflineDatabase][]) {
+  for (const [name, database] of deploymentsOf(source)) {
     rows[name] = await copyDatabase(database, target[name]!, onRows);
-    deps.onProgress?.(`Copying the photos of ${name}`, 0);
+    const onPhoto = (done: number) => deps.onProgress?.(`Copying the photos of ${name}`, done / photos[name]!);
     const [stored, copied] = [await openPhotoStore(from[name].photos), await openPhotoStore(to[name].photos)];
-    await copyPhotos(stored, copied, storedPhotos(database));
+    await copyPhotos(stored, copied, storedPhotos(database), onPhoto);
   }
   await target.production.run(deleteFact, { name: LOCATION_FACT });
   // Production last: while it is marked, another copy replaces both.
   for (const database of databasesOf(target).toReversed()) await database.run(unmark, {});
   const checks = await Promise.all(databasesOf(target).map(keyCheckOf));
-  return { rows: rows as Copied['rows'], needsSecretKey: checks.some(check => check !== undefined) };
+  return { rows: rows as Copied['rows'], photos, needsSecretKey: checks.some(check => check !== undefined) };
 }
 
 /** Returns the databases of a store, production's first. */
 function databasesOf({ production, staging }: Store): OfflineDatabase[] {
   return staging === undefined ? [production] : [production, staging];
 }
+
+function deploymentsOf(store: Store): [DeploymentName, OfflineDatabase][] {
+  return Object.entries(store) as [DeploymentName, OfflineDatabase][];
+}
+
+/**
+ * Counts the photos of a source.
+ * @throws {UserError} if neither the target nor the source has all files of a photo
+ */
+async function requirePhotos(
+  name: DeploymentName,
+  source: OfflineDatabase,
+  from: PhotoLocation,
+  to: PhotoLocation,
+): Promise<number> {
+  const [stored, copied] = [await openPhotoStore(from), await openPhotoStore(to)];
+  let photos = 0;
+  const missing: string[] = [];
+  for await (const hash of storedPhotos(source)) {
+    photos++;
+    const file = await missingFile((await copied.has(hash)) ? copied : stored, hash);
+    if (file !== undefined) missing.push(`${hash} (${fileOf(file)})`);
+  }
+  if (missing.length === 0) return photos;
+  const nameOf = ({ directory, bucket }: PhotoLocation) => bucket?.url ?? dirname(directory);
+  const places = [...new Set([nameOf(from), nameOf(to)])].join(' and ');
+  const more = missing.length > NAMED_MAX ? ', …' : '';
+  throw new UserError(
+    `Nothing was copied: of ${photos} photos of ${name}, ${missing.length} lack files in ${places}: ${missing.slice(0, NAMED_MAX).join(', ')}${more}. Name the directory of the source's photos with --from-photos.`,
+  );
+}
+
+/** How many photos without files are named. */
+const NAMED_MAX = 3;
 
 function requireStore(production: DatabaseLocation): void {
   if (!('file' in production) || existsSync(production.file)) return;

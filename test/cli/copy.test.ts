@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { cpSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, it } from 'node:test';
 import Sqlite from 'better-sqlite3';
@@ -31,7 +31,10 @@ describeUnless(withoutPostgres, 'petstore copy', () => {
     databases.push(database);
     return database.url;
   }
-  const copy = (from: string, to: string, ...more: string[]) => jsonOf({}, 'copy', '--from', from, '--to', to, ...more);
+  /** Where a store on PostgreSQL has its photos. */
+  const settings = { PETSTORE_DATA_DIR: temporaryDirectory() };
+  const copy = (from: string, to: string, ...more: string[]) =>
+    jsonOf(settings, 'copy', '--from', from, '--to', to, ...more);
 
   /** A data directory with rows in every table. */
   let full: string;
@@ -190,7 +193,8 @@ describeUnless(withoutPostgres, 'petstore copy', () => {
     try {
       await blocker.lock('lock table webhooks in share mode');
       const launcher = new URL('../../bin/petstore', import.meta.url).pathname;
-      const child = spawn(launcher, ['copy', '--from', full, '--to', url], { stdio: 'inherit' });
+      const env = { ...process.env, ...settings };
+      const child = spawn(launcher, ['copy', '--from', full, '--to', url], { stdio: 'inherit', env });
       const exited = once(child, 'exit');
       await blocker.untilLockWait();
       child.kill('SIGKILL');
@@ -211,6 +215,27 @@ describeUnless(withoutPostgres, 'petstore copy', () => {
     await onServer(connection => run(connection, `insert into migrations values ('unfinished-copy', 0)`), url);
     await refused(environment, /is an unfinished copy/, 'account', 'list');
     assert.deepEqual(await copy(full, url), rows);
+  });
+
+  it('can be run again after it was killed while it created the tables', async () => {
+    const url = await emptyDatabase();
+    const blocker = await openBlocker({ url, schema: 'public' });
+    try {
+      await blocker.lock('create table webhooks (id int)');
+      const launcher = new URL('../../bin/petstore', import.meta.url).pathname;
+      const env = { ...process.env, ...settings };
+      const child = spawn(launcher, ['copy', '--from', full, '--to', url], { stdio: 'inherit', env });
+      const exited = once(child, 'exit');
+      await blocker.untilLockWait();
+      child.kill('SIGKILL');
+      await exited;
+    } finally {
+      await blocker.release();
+      blocker.close();
+    }
+    await onServer(connection => run(connection, 'drop table webhooks'), url);
+    await refused({ PETSTORE_DATABASE_URL: url }, /is an unfinished copy: run "petstore copy" again/, 'migrate');
+    assert.equal((await copy(full, url)).production.accounts, contentOf(full, 'production').tables['accounts']!.length);
   });
 
   it('copies a staging with a database of its own', async () => {
@@ -290,6 +315,7 @@ async function fullStore(): Promise<string> {
   // The last id of each table is used, but no row has it.
   db.exec('update sqlite_sequence set seq = seq + 1');
   db.prepare('vacuum into ?').run(join(directory, 'staging.db'));
+  cpSync(join(directory, 'photos', 'production'), join(directory, 'photos', 'staging'), { recursive: true });
   db.close();
   return directory;
 }

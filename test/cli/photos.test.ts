@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdirSync, rmSync, truncateSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { Manifest } from '../../src/backup/manifest.ts';
@@ -10,6 +10,7 @@ import { type EmptyPlace, emptyPlaces } from '../support/empty-places.ts';
 import { hashOf, image, upload } from '../support/photos.ts';
 import { openS3Server, type S3Server } from '../support/s3-server.ts';
 import { send, serve } from '../support/serving.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 type Place = EmptyPlace['environment'];
 
@@ -70,6 +71,33 @@ for (const { name, skip, create } of emptyPlaces) {
       await jsonOf(settings, 'copy', '--from', from, '--to', target);
       assert.deepEqual((await jsonOf(there.environment, 'verify')).findings, []);
       assert.deepEqual(readdirSync(join(target, 'photos', 'production')), [id.slice(0, 2)]);
+    });
+
+    it('are copied into the directory of the settings, unless they are there, and counted if they are missing', async () => {
+      if ('PETSTORE_STAGING_DATABASE_URL' in here) return;
+      const kept = here['PETSTORE_PHOTOS_DIRECTORY']!;
+      const from = here['PETSTORE_DATABASE_URL'] ?? here['PETSTORE_DATA_DIR']!;
+      const copyTo = async (settings: Place, ...more: string[]) => {
+        const target = (await emptyPlaces[0]!.create()).environment['PETSTORE_DATA_DIR']!;
+        const outcome = await petstore(settings, 'copy', '--from', from, '--to', target, '--json', ...more);
+        return { ...outcome, target };
+      };
+      const shared = join(temporaryDirectory(), 'shared');
+      const settings = { ...here, PETSTORE_PHOTOS_DIRECTORY: shared };
+      const moved = await copyTo(settings, '--from-photos', kept);
+      assert.deepEqual(JSON.parse(moved.printed).photos, { production: 1, staging: 0 });
+      const verified = await jsonOf({ PETSTORE_DATA_DIR: moved.target, PETSTORE_PHOTOS_DIRECTORY: shared }, 'verify');
+      assert.deepEqual(verified.findings, []);
+
+      // Source and target share the directory.
+      assert.equal((await copyTo(settings, '--from-photos', shared)).code, 0);
+      const other = join(temporaryDirectory(), 'other');
+      rmSync(join(shared, 'production', id.slice(0, 2), id, '600.jpg'));
+      const lost = await copyTo({ ...here, PETSTORE_PHOTOS_DIRECTORY: other }, '--from-photos', shared);
+      assert.equal(lost.code, 1);
+      assert.match(lost.errors, /^Nothing was copied: of 1 photos of production, 1 lack files in /);
+      assert.ok(lost.errors.includes(`${id} (600.jpg)`), lost.errors);
+      assert.ok(!existsSync(other));
     });
 
     it('are missed by verify', async () => {

@@ -1,5 +1,6 @@
+import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { locationsAt, locationsIn, type PhotoLocations, sameDatabase } from '../../config.ts';
+import { locationsAt, locationsIn, type PhotoLocations, photosUnder, sameDatabase } from '../../config.ts';
 import type { Copied, StoreLocations } from '../../copy/copy.ts';
 import { type Command, type Invocation, type Option, UsageError } from '../command.ts';
 import { table } from '../terminal.ts';
@@ -11,13 +12,23 @@ const options: Readonly<Record<string, Option>> = {
   to: { description: 'The empty store to copy to, likewise.', value: 'URL', required: true },
   'from-staging': { description: "The source's separate PostgreSQL database of staging.", value: 'URL' },
   'to-staging': { description: "The target's separate PostgreSQL database of staging.", value: 'URL' },
+  'from-photos': {
+    description:
+      "The directory of the source's photos. By default the directory photos in its data directory, otherwise that of the settings.",
+    value: 'DIRECTORY',
+  },
+  'to-photos': {
+    description:
+      "The directory for the target's photos. By default that of the settings, otherwise photos in its data directory.",
+    value: 'DIRECTORY',
+  },
 };
 
 export const copy: Command = {
   name: 'copy',
   summary: 'Copy production and staging between the embedded database and PostgreSQL.',
   details:
-    'Stop the servers of both stores first. Copies everything: ids, keys, events with their positions, encrypted webhook secrets. Compares every table afterwards, and changes nothing in the source. If the command is interrupted, run it again. Without --from-staging or --to-staging, the schema petstore_staging of a PostgreSQL database is staging. A password can be in PGPASSWORD or ~/.pgpass.',
+    'Stop the servers of both stores first. Copies everything: ids, keys, events with their positions, encrypted webhook secrets, and photos that the target does not have yet. Checks first that all files of photos exist. Compares every table afterwards, and changes nothing in the source. If the command is interrupted, run it again. Without --from-staging or --to-staging, the schema petstore_staging of a PostgreSQL database is staging. A password can be in PGPASSWORD or ~/.pgpass.',
   options,
   examples: {
     'petstore copy --from sqlite:./data --to postgres://petstore@db.example.org/petstore':
@@ -28,10 +39,10 @@ export const copy: Command = {
     const to = storeOf('to', options, config);
     const { copyStore } = await import('../../copy/copy.ts');
     const onProgress = json ? undefined : terminal.showProgress;
-    const { rows, needsSecretKey } = await copyStore(from, to, { clock, ...(onProgress && { onProgress }) });
+    const { rows, photos, needsSecretKey } = await copyStore(from, to, { clock, ...(onProgress && { onProgress }) });
     return {
-      value: rows,
-      text: style => table(style, ['TABLE', 'PRODUCTION', 'STAGING'], linesOf(rows), ''),
+      value: { ...rows, photos },
+      text: style => table(style, ['TABLE', 'PRODUCTION', 'STAGING'], [...linesOf(rows), photoLine(photos)], ''),
       ...(needsSecretKey && {
         hint: 'The webhook secrets are still encrypted with the secret key of the source: set PETSTORE_SECRET_KEY to it, or copy secret.key into the data directory of the new server.',
       }),
@@ -42,7 +53,9 @@ export const copy: Command = {
 /** @throws {UsageError} if a value is no location of a store */
 function storeOf(option: 'from' | 'to', options: Invocation['options'], config: Invocation['config']): StoreLocations {
   const { photos: kept } = config.locations.production;
-  const photos: PhotoLocations = name => config.locations[name].photos;
+  const named = options[`${option}-photos`];
+  const photos: PhotoLocations =
+    named === undefined ? name => config.locations[name].photos : photosUnder(resolve(named));
   const url = options[option]!;
   const staging = options[`${option}-staging`];
   if (isPostgres(url)) {
@@ -53,13 +66,19 @@ function storeOf(option: 'from' | 'to', options: Invocation['options'], config: 
   if (staging !== undefined) throw new UsageError(`--${option}-staging requires PostgreSQL in --${option}.`);
   const path = url.replace(/^sqlite:(\/\/(?=\/))?/, '');
   if (path === '' || /^[a-z][a-z\d+.-]+:/i.test(path)) throw new UsageError(`--${option} must be ${STORE}.`);
-  // Without a setting, photos are in each data directory.
+  if (named !== undefined) return locationsIn(resolve(path), photos);
+  // Without a setting, photos are in each data directory; and a store that is copied may have been served without it.
   const isDefault = kept.bucket === undefined && dirname(kept.directory) === join(config.dataDir, 'photos');
-  return isDefault ? locationsIn(resolve(path)) : locationsIn(resolve(path), photos);
+  const hasPhotos = option === 'from' && existsSync(join(path, 'photos'));
+  return isDefault || hasPhotos ? locationsIn(resolve(path)) : locationsIn(resolve(path), photos);
 }
 
 function isPostgres(text: string): boolean {
   return /^postgres(ql)?:\/\//.test(text) && URL.canParse(text);
+}
+
+function photoLine({ production, staging }: Copied['photos']): string[] {
+  return ['files of photos', String(production), String(staging ?? '')];
 }
 
 function linesOf({ production, staging }: Copied['rows']): string[][] {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { StorageError } from '../../lib/storage/database.ts';
 import { createDirectory } from '../../lib/storage/sqlite/data-directory.ts';
 import { photoSizes } from '../photo.ts';
-import { ORIGINAL } from './names.ts';
+import { ORIGINAL, type PhotoVariant, photoVariants } from './names.ts';
 import type { PhotoFile, PhotoStore } from './photo-store.ts';
 
 /** How many photos were copied or found, and how many are missing. */
@@ -48,6 +48,12 @@ async function copyPhoto(from: PhotoStore, to: PhotoStore, hash: string): Promis
   } finally {
     await rm(draft, { recursive: true, force: true });
   }
+}
+
+/** Returns a file that a store lacks of a photo; `undefined` if it has all of them. */
+export async function missingFile(store: PhotoStore, hash: string): Promise<PhotoVariant | undefined> {
+  for (const variant of photoVariants) if (!(await store.find(hash, variant))?.length) return variant;
+  return undefined;
 }
 
 /** Reads the files of a photo. Returns what is wrong with them, as the end of a sentence; `undefined` if nothing is. */
