@@ -132,7 +132,8 @@ async function claimFrom(
   const { count: inProgress } = (await tx.first(countInProgress, { id, now }))!;
   const free = PER_WEBHOOK[failingSince !== null ? 'failing' : slow ? 'slow' : 'healthy'] - inProgress;
   const limit = Math.min(fairShare, free);
-  const deliveries = limit > 0 ? await tx.all(claimDue, { id, now, until: now + LEASE_MS, limit }) : [];
+  const claim = { id, now, until: now + LEASE_MS, limit, retries: Math.ceil(limit / 2) };
+  const deliveries = limit > 0 ? await tx.all(claimDue, claim) : [];
   // A webhook without free slots is due again when a delivery in progress ends, or its lease does.
   const full = limit === free && deliveries.length >= limit;
   await tx.run(full ? dueWithNextLease : dueWithNextDelivery, { id, notBefore: now });
@@ -205,23 +206,28 @@ const countInProgress = query((db, p: Params<{ id: number; now: number }>) =>
     .where('due_at', '>', p.now),
 );
 
-const claimDue = query((db, p: Params<{ id: number; now: number; until: number; limit: number }>) =>
-  db
+type Claim = { id: number; now: number; until: number; limit: number; retries: number };
+
+/** Claims due retries, but few enough that other deliveries get their turns. */
+const claimDue = query((db, p: Params<Claim>) => {
+  const due = db.selectFrom('deliveries').select('id').where('webhook_id', '=', p.id).where('due_at', '<=', p.now);
+  const retries = due.where('turn', 'is', null).orderBy('due_at').orderBy('id').limit(p.retries);
+  const others = due.where('turn', 'is not', null).orderBy('turn').orderBy('id').limit(p.limit);
+  return db
     .updateTable('deliveries')
     .set(eb => ({ due_at: p.until, leased: 1, takes: eb('takes', '+', 1) }))
-    .where('id', 'in', eb =>
-      eb
-        .selectFrom('deliveries')
+    .where(
+      'id',
+      'in',
+      db
+        .selectFrom(retries.as('retries'))
         .select('id')
-        .where('webhook_id', '=', p.id)
-        .where('due_at', '<=', p.now)
-        .orderBy('due_at')
-        .orderBy('id')
+        .unionAll(db.selectFrom(others.as('others')).select('id'))
         .limit(p.limit),
     )
     .returning(deliveryColumns.stored())
-    .$narrowType<{ position: number }>(),
-);
+    .$narrowType<{ position: number }>();
+});
 
 /** Undoes a claim: nothing was attempted. */
 const returnClaim = query((db, p: Params<{ id: number; claims: number; now: number }>) =>

@@ -95,6 +95,12 @@ export const deliveryFields = {
   claims: field(Type.Integer(), { column: 'takes', generated: true, view: 'lock' }),
   /** Counts the failed attempts. */
   failures: field(Type.Integer(), { column: 'failures', generated: true, view: 'lock' }),
+  /** The account that caused the event; 0 for the operator and automatic changes, null for a test delivery. */
+  causeId: field(Type.Integer(), { column: 'cause_id', generated: true, nullable: true, view: 'lock' }),
+  /** Its number in the round robin between the accounts that caused events; null once an attempt failed. */
+  turn: field(Type.Integer(), { column: 'turn', generated: true, nullable: true, view: 'lock' }),
+  /** 1 if it was created before the deliveries of earlier events; see `dispatch-ahead.ts`. */
+  ahead: field(Type.Integer(), { column: 'ahead', generated: true, nullable: true, view: 'lock' }),
 };
 
 /** The columns of queries over deliveries. */

@@ -8,6 +8,7 @@ import { yieldToRequests } from '../lib/jobs/pacing.ts';
 import { bestEffort } from '../lib/storage/best-effort.ts';
 import { type Database, type NextDue, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
 import { activeSubscriptions, matchEvents, type Subscription } from '../webhooks/subscriptions.ts';
+import { dispatchAhead } from './dispatch-ahead.ts';
 import { dispatchRedelivery, redeliveryWithRoom } from './redeliveries.ts';
 import { dispatchWaiting, EVENTS_PER_BATCH, FULL_ABOVE, insertOrWait, WebhookChanged } from './waiting-events.ts';
 
@@ -85,7 +86,10 @@ export async function dispatch(database: Database, accounts: Reader): Promise<nu
   const subscriptions = await activeSubscriptions(database, accounts);
   if (subscriptions.length === 0) return 0;
   try {
-    const examined = await dispatchLog(database, subscriptions, end);
+    const from = Number((await database.first(factNamed, { name: DISPATCHED }))!.value);
+    const waits = subscriptions.some(({ waitsUpTo, pending }) => waitsUpTo !== null || pending > FULL_ABOVE);
+    if (waits || end - from > EVENTS_PER_BATCH) await dispatchAhead(database, subscriptions, { from, end });
+    const examined = await dispatchLog(database, subscriptions, { from, end });
     const waiting = await dispatchWaiting(database, subscriptions);
     return examined + waiting + (await dispatchRedelivery(database, subscriptions));
   } catch (error) {
@@ -94,8 +98,11 @@ export async function dispatch(database: Database, accounts: Reader): Promise<nu
   }
 }
 
-async function dispatchLog(database: Database, subscriptions: readonly Subscription[], end: number): Promise<number> {
-  const from = Number((await database.first(factNamed, { name: DISPATCHED }))!.value);
+async function dispatchLog(
+  database: Database,
+  subscriptions: readonly Subscription[],
+  { from, end }: { readonly from: number; readonly end: number },
+): Promise<number> {
   if (from >= end) return 0;
   const events = await withOwners(database, await eventsAfter(database, from, end, EVENTS_PER_BATCH));
   const upTo = events.length < EVENTS_PER_BATCH ? end : events.at(-1)!.position;

@@ -1,5 +1,13 @@
 import type { OwnedEvent } from '../events/owners.ts';
-import { type Params, query, selectJsonTexts, sql, type Transaction } from '../schema.ts';
+import {
+  type Params,
+  query,
+  type Reader,
+  selectJsonNumbers,
+  selectJsonTexts,
+  sql,
+  type Transaction,
+} from '../schema.ts';
 import { webhookColumns } from '../webhooks/webhook.ts';
 import { backoffUntil } from './due-time.ts';
 
@@ -8,10 +16,13 @@ export interface NewDelivery {
   readonly position: number;
   readonly type: string;
   readonly orderingKey: string;
+  /** The account that caused the event; 0 for the operator and automatic changes. */
+  readonly causeId: number;
 }
 
 export function newDelivery(event: OwnedEvent): NewDelivery {
-  return { position: event.position, type: `${event.kind}.${event.action}`, orderingKey: orderingKeyOf(event) };
+  const { position, kind, action, accountId } = event;
+  return { position, type: `${kind}.${action}`, orderingKey: orderingKeyOf(event), causeId: accountId ?? 0 };
 }
 
 /** Returns the key within which deliveries keep the order of events: a pet with its orders, or any other subject. */
@@ -40,26 +51,59 @@ export async function insertDeliveries(
 
 /**
  * Inserts deliveries to a locked webhook, in this order. A delivery is due now if it is the first with its ordering key;
- * otherwise it waits until the one before is finished.
+ * otherwise it waits until the one before is finished. The accounts that caused the events take turns: each pending
+ * delivery of an account has a later turn than the one before.
+ * @param ahead whether the deliveries of earlier events follow later
  */
 export async function insertDeliveriesTo(
   tx: Transaction,
   { id: webhookId, failingSince }: { readonly id: number; readonly failingSince: number | null },
   deliveries: readonly NewDelivery[],
+  ahead = false,
 ): Promise<void> {
+  const turns = await turnsOf(tx, webhookId, deliveries);
   const keys = JSON.stringify([...new Set(deliveries.map(({ orderingKey }) => orderingKey))]);
   const pending = new Set((await tx.all(pendingKeys, { webhookId, keys })).map(({ key }) => key));
-  const rows = deliveries.map(({ position, type, orderingKey }) => {
+  const rows = deliveries.map(({ orderingKey, causeId, ...delivery }) => {
     const first = !pending.has(orderingKey);
     pending.add(orderingKey);
-    return { position, type, orderingKey, dueAt: first ? tx.now : null };
+    const turn = Math.max(turns.current, turns.last.get(causeId) ?? 0) + 1;
+    turns.last.set(causeId, turn);
+    return { ...delivery, orderingKey, causeId, turn, ahead: ahead ? 1 : null, dueAt: first ? tx.now : null };
   });
   await tx.run(insertRows, { webhookId, rows: JSON.stringify(rows), now: tx.now });
   const dueAt = rows.some(row => row.dueAt !== null) ? backoffUntil(tx.now, failingSince) : null;
   await tx.run(addPending, { id: webhookId, added: rows.length, dueAt });
 }
 
-const lockedActiveWebhook = query((db, p: Params<{ id: number }>, engine) =>
+/**
+ * Returns the turn that the deliveries to a webhook have reached, and the last turn of pending deliveries by the account
+ * that caused their events, for the accounts of these deliveries.
+ */
+export async function turnsOf(
+  reader: Reader,
+  webhookId: number,
+  deliveries: readonly NewDelivery[],
+): Promise<{ readonly current: number; readonly last: Map<number, number> }> {
+  const causes = JSON.stringify([...new Set(deliveries.map(({ causeId }) => causeId))]);
+  const rows = await reader.all(turnsOfCauses, { webhookId, causes });
+  const current = Math.max(0, ...rows.slice(0, 1).flatMap(({ claimed, next }) => [claimed ?? 0, (next ?? 1) - 1]));
+  return { current, last: new Map(rows.map(({ causeId, last }) => [causeId, last ?? 0])) };
+}
+
+/** Returns those of the deliveries that were not created ahead. */
+export async function withoutAhead(
+  reader: Reader,
+  webhookId: number,
+  deliveries: readonly NewDelivery[],
+): Promise<readonly NewDelivery[]> {
+  if (deliveries.length === 0) return deliveries;
+  const range = { webhookId, from: deliveries[0]!.position, upTo: deliveries.at(-1)!.position };
+  const ahead = new Set((await reader.all(positionsAhead, range)).map(({ position }) => position));
+  return ahead.size === 0 ? deliveries : deliveries.filter(({ position }) => !ahead.has(position));
+}
+
+export const lockedActiveWebhook = query((db, p: Params<{ id: number }>, engine) =>
   db
     .selectFrom('webhooks')
     .select(webhookColumns.stored())
@@ -67,6 +111,49 @@ const lockedActiveWebhook = query((db, p: Params<{ id: number }>, engine) =>
     .where('status', '=', sql.lit('active'))
     .where('deleted_at', 'is', null)
     .$if(engine === 'postgres', rows => rows.forUpdate()),
+);
+
+/** The turn of the latest claim, that of the next one, and the last one of each account that caused events. */
+const turnsOfCauses = query<
+  { webhookId: number; causes: string },
+  { causeId: number; claimed: number | null; next: number | null; last: number | null }
+>((db, p, engine) => {
+  const ofWebhook = db.selectFrom('deliveries').where('webhook_id', '=', p.webhookId);
+  const pending = ofWebhook.where('status', '=', sql.lit('pending')).where('turn', 'is not', null);
+  return db
+    .selectFrom(sql<{ value: number }>`${selectJsonNumbers(p.causes, engine)}`.as('causes'))
+    .select('causes.value as causeId')
+    .select([
+      ofWebhook
+        .where('leased', '=', sql.lit(1))
+        .select(({ fn }) => fn.max('turn').as('turn'))
+        .as('claimed'),
+      ofWebhook
+        .where('due_at', 'is not', null)
+        .where('turn', 'is not', null)
+        .where('leased', '=', sql.lit(0))
+        .select('turn')
+        .orderBy('turn')
+        .limit(1)
+        .as('next'),
+      pending
+        .where('cause_id', '=', sql.ref<number>('causes.value'))
+        .select('turn')
+        .orderBy('turn', 'desc')
+        .limit(1)
+        .as('last'),
+    ]);
+});
+
+const positionsAhead = query((db, p: Params<{ webhookId: number; from: number; upTo: number }>) =>
+  db
+    .selectFrom('deliveries')
+    .select('place as position')
+    .where('webhook_id', '=', p.webhookId)
+    .where('place', '>=', p.from)
+    .where('place', '<=', p.upTo)
+    .where('ahead', '=', sql.lit(1))
+    .$narrowType<{ position: number }>(),
 );
 
 /** Which of these ordering keys have pending deliveries; one index lookup each. */
@@ -100,13 +187,17 @@ const addPending = query((db, p: Params<{ id: number; added: number; dueAt: numb
 const insertRows = query((db, p: Params<{ webhookId: number; rows: string; now: number }>, engine) =>
   db
     .insertInto('deliveries')
-    .columns(['webhook_id', 'place', 'type', 'lane', 'status', 'due_at', 'created_at', 'updated_at'])
+    .columns([
+      ...(['webhook_id', 'place', 'type', 'lane', 'status', 'due_at', 'created_at', 'updated_at'] as const),
+      ...(['cause_id', 'turn', 'ahead'] as const),
+    ])
     .expression(
       engine === 'postgres'
         ? sql`select ${p.webhookId}::bigint, (value->>'position')::bigint, value->>'type', value->>'orderingKey', 'pending',
-            (value->>'dueAt')::bigint, ${p.now}::bigint, ${p.now}::bigint
+            (value->>'dueAt')::bigint, ${p.now}::bigint, ${p.now}::bigint,
+            (value->>'causeId')::bigint, (value->>'turn')::bigint, (value->>'ahead')::bigint
             from json_array_elements(${p.rows}::json) with ordinality as rows(value, number) order by number`
         : sql`select ${p.webhookId}, value->>'position', value->>'type', value->>'orderingKey', 'pending', value->>'dueAt',
-            ${p.now}, ${p.now} from json_each(${p.rows}) order by key`,
+            ${p.now}, ${p.now}, value->>'causeId', value->>'turn', value->>'ahead' from json_each(${p.rows}) order by key`,
     ),
 );

@@ -191,7 +191,10 @@ type Failure = { id: number; claims: number; status: 'failed' | 'pending'; dueAt
 const recordFailure = query((db, p: Params<Failure>) =>
   db
     .updateTable('deliveries')
-    .set(eb => ({ status: p.status, due_at: p.dueAt, leased: 0, failures: eb('failures', '+', 1), updated_at: p.now }))
+    .set(eb => ({
+      ...{ status: p.status, due_at: p.dueAt, leased: 0, updated_at: p.now },
+      ...{ failures: eb('failures', '+', 1), turn: null },
+    }))
     .where('id', '=', p.id)
     .where('status', '=', 'pending')
     .where('takes', '=', p.claims),

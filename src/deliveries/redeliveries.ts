@@ -13,7 +13,7 @@ import { webhookEvent } from '../webhooks/events.ts';
 import type { Subscription } from '../webhooks/subscriptions.ts';
 import type { WebhookRow } from '../webhooks/webhook.ts';
 import { lockWebhook } from '../webhooks/webhooks.ts';
-import { insertDeliveries, newDelivery } from './insert-deliveries.ts';
+import { insertDeliveries, newDelivery, withoutAhead } from './insert-deliveries.ts';
 import { nextBatch, PENDING_MAX, WebhookChanged } from './waiting-events.ts';
 
 /**
@@ -88,7 +88,7 @@ export async function dispatchRedelivery(database: Database, subscriptions: read
   const redelivery = await database.first(nextRedelivery, {});
   const webhook = subscriptions.find(one => one.id === redelivery?.webhookId);
   if (redelivery === undefined || webhook === undefined) return 0;
-  const { id, after, upTo } = redelivery;
+  const { id, after, upTo, since } = redelivery;
   const { deliveries, next, examined } = await nextBatch(database, webhook, redelivery);
   const moved = await database.write(async tx => {
     const rows =
@@ -96,7 +96,8 @@ export async function dispatchRedelivery(database: Database, subscriptions: read
         ? await tx.run(deleteRedelivery, { id, after })
         : await tx.run(moveRedelivery, { id, after, to: next });
     if (rows === 0) return false;
-    if (!(await insertDeliveries(tx, webhook.id, deliveries, webhook.version))) throw new WebhookChanged();
+    const missing = since === CONTINUED ? await withoutAhead(tx, webhook.id, deliveries) : deliveries;
+    if (!(await insertDeliveries(tx, webhook.id, missing, webhook.version))) throw new WebhookChanged();
     return true;
   });
   return moved ? Math.max(1, examined) : 0;

@@ -3,7 +3,7 @@ import { eventsAfter } from '../events/ordering.ts';
 import { type OwnedEvent, withOwners } from '../events/owners.ts';
 import { type Database, type Params, query, type Reader, sql, type Tables, type Transaction } from '../schema.ts';
 import { matchEvents, type Subscription } from '../webhooks/subscriptions.ts';
-import { insertDeliveriesTo, type NewDelivery, newDelivery } from './insert-deliveries.ts';
+import { insertDeliveriesTo, type NewDelivery, newDelivery, withoutAhead } from './insert-deliveries.ts';
 
 // A webhook has a bounded number of pending deliveries. Once another batch might not fit, its further events wait in the
 // log: those after its position, up to `waitsUpTo`. They follow in batches, as its deliveries finish.
@@ -12,8 +12,8 @@ import { insertDeliveriesTo, type NewDelivery, newDelivery } from './insert-deli
 export const EVENTS_PER_BATCH = 500;
 /** The maximum number of pending deliveries to a webhook. */
 export const PENDING_MAX = 10_000;
-/** A webhook with more pending deliveries than this gets no further batch of events. */
-export const FULL_ABOVE = PENDING_MAX - EVENTS_PER_BATCH;
+/** A webhook with more pending deliveries than this gets no further batch of events, except those that go ahead. */
+export const FULL_ABOVE = PENDING_MAX - 2 * EVENTS_PER_BATCH;
 
 /** Thrown to roll back a transaction whose deliveries were selected for another version or position of a webhook. */
 export class WebhookChanged extends Error {}
@@ -32,7 +32,7 @@ async function insertAndAdvance(
   const { id, version, afterPosition, waitsUpTo } = webhook;
   const waiting = waitsUpTo === null ? 0 : 1;
   if ((await tx.run(advance, { id, version, afterPosition, waiting, upTo })) === 0) throw new WebhookChanged();
-  await insertDeliveriesTo(tx, webhook, deliveries);
+  await insertDeliveriesTo(tx, webhook, await withoutAhead(tx, id, deliveries));
 }
 
 /**

@@ -86,6 +86,30 @@ export async function eventsAt(reader: Reader, positions: readonly number[]): Pr
   return (await reader.all(eventsAtPositions, { positions: JSON.stringify(positions) })).map(parseEvent<unknown, Row>);
 }
 
+/** Returns the position and account of the events after a position, in order; see `eventsAfter`. */
+export function causesAfter(
+  reader: Reader,
+  after: number,
+  upTo: number,
+  limit: number,
+): Promise<readonly Pick<PositionedEvent<never>, 'position' | 'accountId'>[]> {
+  return Promise.resolve(reader.all(causesInRange, { after, upTo, limit }));
+}
+
+/**
+ * Returns the events about these subjects in a range, in order.
+ * @param subjects the kinds and ids
+ * @param limit the maximum number of events of each subject: its first ones
+ */
+export async function eventsAbout(
+  reader: Reader,
+  subjects: readonly (readonly [kind: string, id: number])[],
+  { after, upTo, limit }: Range,
+): Promise<PositionedEvent<unknown>[]> {
+  const rows = await reader.all(eventsOfSubjects, { subjects: JSON.stringify(subjects), after, upTo, limit });
+  return rows.map(parseEvent<unknown, Row>);
+}
+
 export interface EventRange {
   readonly after: number;
   readonly upTo: number;
@@ -189,6 +213,44 @@ const eventsOfTypes = query((db, p: Params<Range & { types: string }>, engine) =
     ]),
   ),
 );
+
+const causesInRange = query((db, p: Params<Range>, engine) => {
+  const column = positionColumn(engine);
+  const events = db.selectFrom('events').select([selectPosition(engine), 'account_id as accountId']);
+  return events.where(column, '>', p.after).where(column, '<=', p.upTo).orderBy(column).limit(p.limit);
+});
+
+const eventsOfSubjects = query((db, p: Params<Range & { subjects: string }>, engine) => {
+  const column = positionColumn(engine);
+  const subjects =
+    engine === 'postgres'
+      ? sql<{ kind: EventKind; id: number }>`(
+          select value->>0 as kind, (value->>1)::bigint as id from json_array_elements(${p.subjects}::json))`
+      : sql<{ kind: EventKind; id: number }>`(select value->>0 as kind, value->>1 as id from json_each(${p.subjects}))`;
+  const numbered = db
+    .selectFrom(subjects.as('subjects'))
+    .innerJoin('events', join =>
+      join.onRef('events.kind', '=', 'subjects.kind').onRef('events.subject_id', '=', 'subjects.id'),
+    )
+    .select([
+      selectPosition(engine),
+      'events.id as id',
+      'at',
+      'events.kind as kind',
+      'action',
+      'subject_id as subjectId',
+    ])
+    .select(['account_id as accountId', 'data'])
+    .select(sql<number>`row_number() over (partition by events.kind, subject_id order by events.id)`.as('number'))
+    .where(`events.${column}`, '>', p.after)
+    .where(`events.${column}`, '<=', p.upTo);
+  return db
+    .selectFrom(numbered.as('numbered'))
+    .selectAll()
+    .where('number', '<=', p.limit)
+    .orderBy('position')
+    .$castTo<Row>();
+});
 
 const eventsAtPositions = query<{ positions: string }, Row>((db, p, engine) => {
   const column = positionColumn(engine);

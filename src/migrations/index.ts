@@ -27,6 +27,7 @@ import { photoSources } from './0031-photo-sources.ts';
 import { postalCodes } from './0032-postal-codes.ts';
 import { foldedLetters } from './0035-folded-letters.ts';
 import { importBudgets } from './0036-import-budgets.ts';
+import { deliveryTurns } from './0037-delivery-turns.ts';
 
 /**
  * Every migration, oldest first. Append only: a released migration is never edited, and its name never changes, because
@@ -90,4 +91,5 @@ export const migrations: readonly Migration[] = [
   },
   foldedLetters,
   importBudgets,
+  deliveryTurns,
 ];

@@ -63,6 +63,7 @@ export async function openWebhookStore(engine: Engine) {
         position: index + 1,
         type: 'pet.created',
         orderingKey: `pet ${index}`,
+        causeId: 1,
       }));
       assert.ok(await database.write(tx => insertDeliveries(tx, 1, events)));
     },
