@@ -494,6 +494,18 @@ onEachEngine(engine => {
       assert.equal((await one.limiter.count(caller({ keyId: 'two' }))).outcome, 'limited');
     });
 
+    test('does not ban a key that is limited because another key has used up the account', async () => {
+      const one = await begin(engine);
+      await one.limiter.count(caller({ keyId: 'two' }));
+      for (let i = 0; i < 60; i++) await one.count();
+      const outcomes = new Set<string>();
+      for (let i = 0; i < 50; i++) {
+        outcomes.add((await one.limiter.count(caller({ keyId: 'two' }))).outcome);
+        one.clock.advance(1000);
+      }
+      assert.deepEqual(outcomes, new Set(['limited']));
+    });
+
     test('returns the reset of the windows if it is later than the end of the ban', async () => {
       const one = await begin(engine);
       const limits = { perMinute: 60, perDay: 60 };

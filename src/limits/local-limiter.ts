@@ -12,7 +12,7 @@ import { MINUTE_AGE_MS, MinuteWindow, secondOf } from './minute-window.ts';
 import type { Subject } from './subject.ts';
 import { SubjectCounts } from './subject-counts.ts';
 import { accepts, addressWindows, allowedAt, type Verdict, verdictOf, type WindowState } from './verdict.ts';
-import { Violations } from './violations.ts';
+import { HeaviestKey, Violations } from './violations.ts';
 import { storageTimeout, type WriteBehind } from './write-behind.ts';
 
 /** The maximum number of addresses in memory; beyond it the least recently seen ones start again at zero. */
@@ -260,7 +260,8 @@ export class LocalLimiter implements Limiter {
     }
 
     const reserving = both(this.#add(account, second, windows), budget && this.#add(budget, second, budgetWindows!));
-    const { violations } = account;
+    const { violations, heaviestKey } = account;
+    heaviestKey.recordAccepted(caller.keyId, now);
     if (violations.get(caller.keyId)?.recordAccepted(now)) violations.delete(caller.keyId);
     const verdict = verdictOf('accepted', windows, budgetWindows);
     return reserving === undefined ? verdict : reserving.then(() => verdict);
@@ -277,14 +278,15 @@ export class LocalLimiter implements Limiter {
 
   #refuse(
     keyId: string,
-    { violations }: SubjectCounts,
+    { violations, heaviestKey }: SubjectCounts,
     windows: WindowState,
     budget: WindowState | undefined,
   ): MaybePromise<Verdict> {
     const { now } = windows;
     const known = violations.get(keyId) ?? new Violations();
     violations.set(keyId, known);
-    if (!known.recordRejection(now, allowedAt(windows, budget))) return verdictOf('limited', windows, budget);
+    const atFault = heaviestKey.isOrUnknown(keyId) || (budget !== undefined && !accepts(budget));
+    if (!known.recordRejection(now, allowedAt(windows, budget), atFault)) return verdictOf('limited', windows, budget);
 
     violations.delete(keyId);
     const ban = newBan(keyId, this.#bans.latest.get(keyId), now);
@@ -304,7 +306,10 @@ export class LocalLimiter implements Limiter {
     const counts = this.#subjects.getOrInsertComputed(subject, now - this.#steppedMs, create);
     // Before any outage, no other node stored counts that this process does not know: a new day starts empty.
     const { day, minute } = counts;
-    if (now >= day.end * 1000) day.startDay(dayOf(now), day.loaded && this.#outages === 0);
+    if (now >= day.end * 1000) {
+      day.startDay(dayOf(now), day.loaded && this.#outages === 0);
+      counts.heaviestKey = new HeaviestKey();
+    }
     this.#applyFence(minute);
     minute.expire(now);
     return counts;

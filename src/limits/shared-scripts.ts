@@ -49,7 +49,10 @@ local function resetOf(minute, limit)
 end
 `;
 
-/** The counts of a day: a hash whose fields are the names of nodes, `day` and `returned`. */
+/**
+ * The counts of a day: a hash whose fields are the names of nodes, `day` and `returned`. That of an account also has
+ * `heaviest`, the vote of `HeaviestKey`: the votes, the start of the vote (ms) and the key. It is no number, so no count.
+ */
 const dayCounts = `
 local function countsOf(key)
   local fields = redis.call('HGETALL', key)
@@ -137,18 +140,33 @@ end
 
 if now < banUntil then return result('banned') end
 
+local votes, since, heaviest = string.match(redis.call('HGET', subjects[1].dayKey, 'heaviest') or '', '^(%d+) ([%d.]+) (.*)$')
+local atFault = not heaviest or heaviest == KEYS[1]
 local allowedAt = 0
-for _, subject in ipairs(subjects) do
+for i, subject in ipairs(subjects) do
   if subject.minute.total >= subject.perMinute then
     allowedAt = math.max(allowedAt, resetOf(subject.minute, subject.perMinute))
+    if i == 2 then atFault = true end
   end
-  if usedOf(subject.counts) >= subject.perDay then allowedAt = math.max(allowedAt, (day + 1) * 86400) end
+  if usedOf(subject.counts) >= subject.perDay then
+    allowedAt = math.max(allowedAt, (day + 1) * 86400)
+    if i == 2 then atFault = true end
+  end
 end
 if allowedAt == 0 then
   for _, subject in ipairs(subjects) do
     add(subject.minute, subject.minuteKey, second, 1)
     subject.counts.shared = redis.call('HINCRBY', subject.dayKey, 'shared', 1)
   end
+  votes = tonumber(votes)
+  if not votes or now - tonumber(since) > 60000 then
+    votes, since, heaviest = 1, string.format('%.3f', now), KEYS[1]
+  elseif heaviest == KEYS[1] or votes == 0 then
+    votes, heaviest = votes + 1, KEYS[1]
+  else
+    votes = votes - 1
+  end
+  redis.call('HSET', subjects[1].dayKey, 'heaviest', string.format('%d %s %s', votes, since, heaviest))
   if first then redis.call('HDEL', KEYS[1], 'first', 'allowed') end
   return result('accepted')
 end
@@ -157,7 +175,7 @@ local violations = {}
 for at in string.gmatch(key[5] or '', '[%d.]+') do
   if tonumber(at) <= now and now - tonumber(at) <= 60000 then table.insert(violations, at) end
 end
-if first and now - first > 2000 and now < allowed * 1000 then
+if atFault and first and now - first > 2000 and now < allowed * 1000 then
   table.insert(violations, string.format('%.3f', now))
 end
 if #violations >= 20 then

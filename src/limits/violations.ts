@@ -19,10 +19,11 @@ export class Violations {
 
   /**
    * Records a rejection at `now` (milliseconds) with the reset `allowedAt` (Unix seconds).
+   * @param atFault whether it can be a violation: not if another key has used up the account's limits
    * @returns true if this violation bans the key
    */
-  recordRejection(now: number, allowedAt: number): boolean {
-    if (now - this.#firstRejection > GRACE_MS && now < this.#allowedAt * 1000) this.#at.push(now);
+  recordRejection(now: number, allowedAt: number, atFault: boolean): boolean {
+    if (atFault && now - this.#firstRejection > GRACE_MS && now < this.#allowedAt * 1000) this.#at.push(now);
     if (Number.isNaN(this.#firstRejection)) this.#firstRejection = now;
     this.#allowedAt = allowedAt;
     while (this.#at.length > 0 && now - this.#at[0]! > WITHIN_MS) this.#at.shift();
@@ -43,5 +44,37 @@ export class Violations {
     this.#firstRejection += seconds * 1000;
     this.#allowedAt += seconds;
     for (const i of this.#at.keys()) this.#at[i]! += seconds * 1000;
+  }
+}
+
+/**
+ * Finds the key that sent most of an account's accepted requests, by a majority vote (Boyer and Moore) that starts again
+ * with the first request after a minute. Without a majority it is one of the keys.
+ */
+export class HeaviestKey {
+  #keyId: string | undefined;
+  #votes = 0;
+  /** When the vote started. */
+  #since = Number.NaN;
+
+  recordAccepted(keyId: string, now: number): void {
+    if (!(now - this.#since <= WITHIN_MS)) {
+      this.#since = now;
+      this.#votes = 0;
+    } else if (keyId !== this.#keyId && this.#votes > 0) {
+      this.#votes--;
+      return;
+    }
+    this.#keyId = keyId;
+    this.#votes++;
+  }
+
+  /** Reports whether it is this key, or unknown. */
+  isOrUnknown(keyId: string): boolean {
+    return this.#keyId === undefined || this.#keyId === keyId;
+  }
+
+  shift(seconds: number): void {
+    this.#since += seconds * 1000;
   }
 }
