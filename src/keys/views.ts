@@ -22,10 +22,10 @@ const overlaps = { '24h': '24 hours', '0s': 'Not at all', '1h': '1 hour', '7d': 
 export function keysView(visit: AccountVisit, keys: readonly Key[], now: number): View {
   const active = keys.filter(key => keyState(key, now) === 'active').reverse();
   const ended = keys.filter(key => keyState(key, now) !== 'active').reverse();
-  const revoked = visit.query.get('revoked');
+  const revoked = ended.find(({ id, revokedAt }) => id === visit.query.get('revoked') && revokedAt !== null);
   return {
     description: 'Create, rotate and revoke API keys.',
-    body: html`${revoked !== null && notice('status', html`<p>The key <code>${revoked}</code> is revoked. Requests with it get 401 from now on.</p>`)}
+    body: html`${revoked !== undefined && notice('status', html`<p>The key <code>${revoked.id}</code> is revoked. Requests with it get 401 from now on.</p>`)}
 <p class="lead">An API key lets your application act for this account, on one deployment.</p>
 <p><a class="button" href="/keys/new">New API key</a></p>
 ${

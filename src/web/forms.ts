@@ -132,6 +132,14 @@ export function notice(kind: 'status' | 'alert', content: HtmlValue): Html {
 }
 
 /**
+ * Returns the message about a change that a form made, after the redirect to the page with its name in the query.
+ * @param name a query parameter, which only selects one of the texts and is never shown
+ */
+export function doneNotice(texts: Readonly<Record<string, string>>, name: string | null): Html | undefined {
+  return name !== null && Object.hasOwn(texts, name) ? notice('status', html`<p>${texts[name]}</p>`) : undefined;
+}
+
+/**
  * Returns the check that what a form changes is still as it was shown: the form has its entity tag in `etag`.
  * @param noun what is changed, as the message names it
  */

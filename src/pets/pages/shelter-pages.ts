@@ -7,7 +7,7 @@ import { BodyReader } from '../../lib/http/server/validation.ts';
 import { ownPhotosView } from '../../photos/pages/own-photos.ts';
 import { boundOf } from '../../plans/plan.ts';
 import type { Transaction } from '../../schema.ts';
-import { checkOf, form, notice } from '../../web/forms.ts';
+import { checkOf, doneNotice, form, notice } from '../../web/forms.ts';
 import { idOf, listPage, pageLinks } from '../../web/lists.ts';
 import { changeOnce, onceField } from '../../web/once.ts';
 import { type AccountVisit, accountPage, type View } from '../../web/page.ts';
@@ -36,7 +36,7 @@ export const ownAnimalsPage = accountPage({
     ]);
     return {
       description: 'Add and edit the animals of this account.',
-      body: html`${savedNotice(visit.query.get('saved'))}${visit.query.has('deleted') && notice('status', html`<p>The animal is deleted.</p>`)}
+      body: html`${doneNotice(savedTexts, visit.query.get('saved'))}${visit.query.has('deleted') && notice('status', html`<p>The animal is deleted.</p>`)}
 <p><a class="button" href="/shelter/animals/new">Add an animal</a> <a class="button secondary" href="/shelter/imports">Import a file</a></p>
 ${table('Your animals', ['Name', 'Status', 'Photos', 'Page'], rows, 'There are no animals here yet.')}
 ${pageLinks(visit, found)}`,
@@ -145,11 +145,6 @@ const savedTexts = {
   yes: 'The animal is saved.',
   before: 'The animal was saved before. To add another one like it, choose “Add an animal” again.',
 } as const;
-
-function savedNotice(saved: string | null): Html | undefined {
-  if (saved === null || !Object.hasOwn(savedTexts, saved)) return undefined;
-  return notice('status', html`<p>${savedTexts[saved as keyof typeof savedTexts]}</p>`);
-}
 
 /** The most categories to choose from. */
 const CATEGORIES_MAX = 200;

@@ -9,7 +9,7 @@ import type { DeploymentName } from '../../schema.ts';
 import { usageReport } from '../../usage/report.ts';
 import { listWebhookHealth, type WebhookHealth } from '../../webhooks/health.ts';
 import { boundsTable } from '../bounds.ts';
-import { choices, field, form, notice, select } from '../forms.ts';
+import { choices, doneNotice, field, form, notice, select } from '../forms.ts';
 import { titleOf } from '../layout.ts';
 import type { AccountVisit, View } from '../page.ts';
 import { facts, table } from '../parts.ts';
@@ -21,7 +21,7 @@ import { webhookState } from './webhooks-page.ts';
 /** The grace periods to choose from. */
 export const GRACES = { '30d': '30 days', '7d': '7 days', '24h': '24 hours', '0s': 'None: as soon as possible' };
 
-const doneTexts: Readonly<Record<string, string>> = {
+const doneTexts = {
   updated: 'The account is changed. The next request counts against its limits.',
   suspended: 'The account is suspended. Its keys are rejected, and its webhooks are disabled.',
   resumed: 'The account is resumed. Its keys are accepted again. Its owner activates the webhooks again.',
@@ -34,7 +34,7 @@ const SHOWN_MAX = 100;
 /** Returns the page of an account. @param error the error of a form */
 export async function accountView(visit: AccountVisit, account: Account, error?: string): Promise<View> {
   const { site, query } = visit;
-  const done = doneTexts[query.get('done') ?? ''];
+  const done = doneNotice(doneTexts, query.get('done'));
   const keys = (await listKeys(site.accounts, account.id)).reverse();
   const isOver = account.deletedAt !== undefined || (account.deleteAt ?? Number.POSITIVE_INFINITY) <= nowOf(site);
   return {
@@ -42,7 +42,7 @@ export async function accountView(visit: AccountVisit, account: Account, error?:
     styles,
     status: error === undefined ? 200 : 422,
     body: html`${error !== undefined && notice('alert', html`<p>${error}</p>`)}
-${error === undefined && done !== undefined && notice('status', html`<p>${done}</p>`)}
+${error === undefined && done}
 <p><a href="/operator/accounts">All accounts</a></p>
 <p>${stateBadges(account)}</p>
 ${accountFacts(account)}

@@ -10,7 +10,7 @@ import { Problem } from '../../lib/http/problem.ts';
 import { countText, NAME_LENGTH_MAX, nameError } from '../../lib/text.ts';
 import { UserError } from '../../lib/user-error.ts';
 import { countByCategory } from '../../pets/counts.ts';
-import { field, form, notice } from '../forms.ts';
+import { doneNotice, field, form, notice } from '../forms.ts';
 import { idOf, listPage, pageLinks } from '../lists.ts';
 import { type AccountVisit, operatorPage, type PageResult, type View } from '../page.ts';
 import { badge, facts, table } from '../parts.ts';
@@ -110,7 +110,7 @@ export const mergePage = operatorPage({
 const SLUG = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 const SLUG_RULE = `The slug has lower-case letters and digits with single hyphens, at most ${SLUG_LENGTH_MAX} characters.`;
 
-const doneTexts: Readonly<Record<string, string>> = {
+const doneTexts = {
   renamed: 'The category is changed.',
   merged: 'The other category is merged into this one.',
 };
@@ -159,13 +159,13 @@ async function categoryView(visit: AccountVisit, { deployment, category }: Found
   const children = await listCategories(database, { parentId: id }, { limit: 1 });
   const { form: sent, query } = visit;
   const action = (path: string) => pathWith(path, { deployment: on });
-  const done = doneTexts[query.get('done') ?? ''];
+  const done = doneNotice(doneTexts, query.get('done'));
   return {
     title: name,
     styles,
     status: error === undefined ? 200 : 422,
     body: html`${error !== undefined && notice('alert', html`<p>${error}</p>`)}
-${error === undefined && done !== undefined && notice('status', html`<p>${done}</p>`)}
+${error === undefined && done}
 <p><a href="${action(PATH)}">All categories on ${on}</a></p>
 ${placeholder === 1 && html`<p>${badge('warn', 'Placeholder')} An animal named this unknown id. Save a name to keep the category.</p>`}
 ${facts([

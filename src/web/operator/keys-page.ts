@@ -5,7 +5,7 @@ import { html, timeHtml } from '../../lib/html/html.ts';
 import { countText } from '../../lib/text.ts';
 import { type Ban, findActiveBan, liftBan, listBans, stepMinutes } from '../../limits/bans.ts';
 import { revokeKeyAndWebhooks } from '../../webhooks/key-changes.ts';
-import { form, notice } from '../forms.ts';
+import { doneNotice, form, notice } from '../forms.ts';
 import { titleOf } from '../layout.ts';
 import { type AccountVisit, operatorPage, type View } from '../page.ts';
 import { badge, table } from '../parts.ts';
@@ -93,7 +93,7 @@ export const liftPage = operatorPage({
   },
 });
 
-const doneTexts: Readonly<Record<string, string>> = {
+const doneTexts = {
   revoked: 'The key is revoked. Requests with it get 401 from now on.',
   lifted: 'The ban is lifted. The next request with the key is accepted.',
   ended: 'The key is not banned: its ban has ended, or was lifted.',
@@ -102,11 +102,11 @@ const doneTexts: Readonly<Record<string, string>> = {
 function keyView(visit: AccountVisit, key: Key, ban: Ban | undefined): View {
   const { id, name, accountId } = key;
   const state = keyState(key, nowOf(visit.site));
-  const done = doneTexts[visit.query.get('done') ?? ''];
+  const done = doneNotice(doneTexts, visit.query.get('done'));
   return {
     title: name ?? id,
     styles,
-    body: html`${done !== undefined && notice('status', html`<p>${done}</p>`)}
+    body: html`${done}
 <p><a href="/operator/keys">Keys and bans</a></p>
 <p>${stateBadge(state)}${ban !== undefined && html` ${badge('bad', 'Banned')}`}</p>
 ${keyFacts(key, accountLink(accountId))}
