@@ -1,3 +1,4 @@
+import { deleteScheduledEvents } from './accounts/deletion/events.ts';
 import { deleteUnconfirmedAccounts } from './accounts/deletion/unconfirmed.ts';
 import { deleteOldRefusals } from './audit/refusals.ts';
 import { eraseOrigins } from './audit/retention.ts';
@@ -51,6 +52,7 @@ const allRules = ({
   deleteOldImports,
   deleteOldImportedRows,
   deleteOldEventBytes,
+  deleteScheduledEvents,
   (tx, limit) => deleteOldDeliveries(tx, eventsKeptMs, limit),
   (tx, limit) => deleteUnusedDeliveries(tx, eventsKeptMs, limit),
   (tx, limit) => deleteOldMessages(tx, messagesKeptMs, limit),

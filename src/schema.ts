@@ -250,6 +250,15 @@ export interface Tables {
     audit_account_id: number | null;
     seq: Generated<number | null>;
   };
+  /** The resources whose events are to be deleted: those of deleted accounts of the sandbox. */
+  event_deletions: {
+    id: Generated<number>;
+    kind: EventKind;
+    subject_id: number;
+    /** The action whose events stay; null if none do. */
+    keeps: string | null;
+    due_at: number;
+  };
   /** Counts the requests that were refused although their key exists: in production's database, for both deployments. */
   refusals: TableOf<typeof refusalFields>;
   /** The endpoints to which accounts have events delivered. */

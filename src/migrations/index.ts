@@ -28,6 +28,7 @@ import { postalCodes } from './0032-postal-codes.ts';
 import { foldedLetters } from './0035-folded-letters.ts';
 import { importBudgets } from './0036-import-budgets.ts';
 import { deliveryTurns } from './0037-delivery-turns.ts';
+import { eventDeletions } from './0038-event-deletions.ts';
 
 /**
  * Every migration, oldest first. Append only: a released migration is never edited, and its name never changes, because
@@ -92,4 +93,5 @@ export const migrations: readonly Migration[] = [
   foldedLetters,
   importBudgets,
   deliveryTurns,
+  eventDeletions,
 ];

@@ -82,7 +82,7 @@ async function wholeRange(database: Database, { updatedSince }: ChangeFilter, no
   const since = parseTime(updatedSince);
   const token = since === undefined ? decodeToken(updatedSince) : undefined;
   if (since === undefined && token === undefined) throw invalidSince();
-  if (token !== undefined && now >= token.issuedAt + TOKEN_MS) throw problem('sync_token_expired');
+  if (token !== undefined && now >= token.issuedAt + SYNC_TOKEN_MS) throw problem('sync_token_expired');
 
   await bestEffort(recordPending(database, now));
   // No event gets a position before this one any more.
@@ -195,7 +195,7 @@ interface SyncToken {
 }
 
 /** How long a sync token is valid. */
-const TOKEN_MS = 30 * DAY_MS;
+export const SYNC_TOKEN_MS = 30 * DAY_MS;
 /** Without changes, a token stays the same for this time, and with it the ETag of the response. */
 const TOKEN_STEP_MS = HOUR_MS;
 

@@ -1,3 +1,4 @@
+import { assignPositions } from '../../events/ordering.ts';
 import { deleteFact, insertFact, lockedFact, storeFact } from '../../facts.ts';
 import { eraseKeyNames, revokeKeysOf } from '../../keys/keys.ts';
 import { batchJob } from '../../lib/jobs/batch-job.ts';
@@ -5,6 +6,7 @@ import type { JobType } from '../../lib/jobs/job-loop.ts';
 import { type Database, type NextDue, type Params, query, sql, type Transaction } from '../../schema.ts';
 import { deleteCredentials } from '../../sessions/credentials.ts';
 import { eraseAccount, getAccount } from '../accounts.ts';
+import { scheduleOwnEvents } from './events.ts';
 import { deleteSandboxAccount, deleteSandboxBatch } from './sandbox.ts';
 import { type StepName, stepNames, steps } from './steps.ts';
 
@@ -45,10 +47,13 @@ export const nextDeletion =
 export async function deleteBatch({ accounts, staging }: DeletionDeps, now: number): Promise<number> {
   const account = await accounts.first(staging === undefined ? dueOnProduction : due, { before: now - IN_FLIGHT_MS });
   if (account === undefined) return 0;
-  const { id, deletedAt, sandbox } = account;
+  const { id, createdAt, deletedAt, sandbox } = account;
   if (sandbox !== null && staging !== undefined) {
-    const isDone = !(await staging.write(tx => deleteSandboxBatch(tx, id)));
-    if (isDone) await accounts.write(tx => deleteSandboxAccount(tx, id));
+    // Subscribers can read an event before it is deleted.
+    await assignPositions(staging);
+    const isLeft =
+      (await staging.write(tx => deleteSandboxBatch(tx, id))) || (await scheduleOwnEvents(staging, id, createdAt)) > 0;
+    if (!isLeft) await accounts.write(tx => deleteSandboxAccount(tx, id));
   } else if (deletedAt === null) {
     const isDone = !(await accounts.write(tx => deleteSome(tx, id)));
     if (isDone) await accounts.write(tx => completeAccount(tx, id));
@@ -102,7 +107,7 @@ const selectDue = (production: boolean) =>
   query((db, p: Params<{ before: number }>) =>
     db
       .selectFrom('accounts')
-      .select(['id', 'deleted_at as deletedAt', 'sandbox'])
+      .select(['id', 'created_at as createdAt', 'deleted_at as deletedAt', 'sandbox'])
       .where('delete_at', '<=', p.before)
       .$if(production, accounts => accounts.where('deleted_at', 'is', null).where('sandbox', 'is', null))
       .orderBy('delete_at')

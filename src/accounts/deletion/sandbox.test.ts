@@ -3,16 +3,21 @@ import { describe, it } from 'node:test';
 import { onEachEngine } from '../../../test/support/engines.ts';
 import { INTERRUPTED, interruptions } from '../../../test/support/interrupted.ts';
 import { createCategory } from '../../categories/categories.ts';
+import { assignPositions, lastPosition } from '../../events/ordering.ts';
 import { createHold } from '../../holds/holds.ts';
 import { listKeys } from '../../keys/keys.ts';
 import { createSandboxKey } from '../../keys/sandbox.ts';
 import { testClock } from '../../lib/clock.ts';
+import { DAY_MS, formatTime } from '../../lib/time.ts';
 import { countOpen } from '../../orders/open-orders.ts';
 import { placeOrder } from '../../orders/orders.ts';
 import { approveOrder } from '../../orders/steps.ts';
 import { findOrganization, replaceOrganization } from '../../organizations/organizations.ts';
-import { createPet, getPet } from '../../pets/pets.ts';
+import { changedPets } from '../../pets/changed.ts';
+import { createPet, deletePet, getPet, updatePet } from '../../pets/pets.ts';
+import { retentionJob } from '../../retention.ts';
 import { type Database, query, sql, type Tables, type Transaction } from '../../schema.ts';
+import { checks } from '../../verify/checks.ts';
 import { createAccount, getAccount, listAccounts, suspendAccount } from '../accounts.ts';
 import { searchAccounts } from '../search.ts';
 import { deleteBatch, nextDeletion } from './deletion.ts';
@@ -34,6 +39,9 @@ async function fill(tx: Transaction, accountId: number) {
   const used = await createCategory(tx, sandbox, { name: 'Used by others' });
   await createPet(tx, accountId, { name: 'x', categoryId: 9000 }, 'open');
   await createPet(tx, ben.accountId, { name: 'x', categoryId: used.id }, 'open');
+  const deleted = await createPet(tx, accountId, { name: 'x', categoryId: 1, description: '599 words' }, 'open');
+  for (let line = 0; line < 600; line++) await updatePet(tx, sandbox, deleted.id, { name: `${line}` }, 'open');
+  await deletePet(tx, sandbox, deleted.id);
   for (const phone of ['SECRET 1', 'SECRET 2']) {
     await replaceOrganization(tx, sandbox, accountId, { name: 'Sandbox', phone });
   }
@@ -117,6 +125,46 @@ onEachEngine(engine => {
       await assertGone(staging, key.accountId, clock.now());
     });
 
+    it('leaves only the deletions of its animals in the log, until mirrors have them', async () => {
+      const { clock, accounts, staging, key } = await open();
+      await staging.write(tx => fill(tx, key.accountId));
+      const page = { limit: 100 };
+      const before = await changedPets(staging, { updatedSince: formatTime(NOON) }, page, clock.now());
+      clock.advance(16 * MINUTE);
+      while ((await deleteBatch({ accounts, staging }, clock.now())) > 0);
+      const left = async () =>
+        (await staging.all(eventsOfOwner, {})).filter(ownedBy(key.accountId)).map(typeAndSubject);
+      const pets = [11, 5, 6, 7, 8, 9].map(id => `pet.deleted ${id}`);
+      // A category that others use, and the ids of the others, which are never assigned again.
+      const categories = ['category.created 1003', 'category.deleted 1002', 'category.deleted 1001'];
+      const last = `organization.deleted ${key.accountId}`;
+      assert.deepEqual((await left()).sort(), [...categories, last, ...pets].sort());
+      assert.ok(!JSON.stringify(await staging.all(allEvents, {})).includes('599 words'), 'texts of deleted animals');
+
+      const since = { updatedSince: before.token!, includeRemoved: true };
+      const { rows } = await changedPets(staging, since, page, clock.now());
+      const removed = rows.filter(row => 'deletedAt' in row).map(({ id }) => id);
+      assert.deepEqual(removed, [5, 6, 7, 8, 9]);
+      await assertConsistent(staging, clock.now());
+
+      const position = await lastPosition(staging);
+      const retention = retentionJob({ database: staging });
+      const retain = async () => {
+        while ((await retention.claim(1)).rows > 0);
+      };
+      await retain();
+      assert.equal(await lastPosition(staging), position, 'the position of the last event is not assigned again');
+      await staging.write(tx => createPet(tx, ben.accountId, { name: 'later', categoryId: 1 }, 'open'));
+      await assignPositions(staging);
+      clock.advance(30 * DAY_MS - 1);
+      await retain();
+      assert.deepEqual((await left()).sort(), [...categories, ...pets].sort());
+      clock.advance(1);
+      await retain();
+      assert.deepEqual((await left()).sort(), categories.sort());
+      await assertConsistent(staging, clock.now());
+    });
+
     it('waits until a process serves staging', async () => {
       const { clock, accounts, key } = await open();
       clock.advance(60 * MINUTE);
@@ -174,6 +222,17 @@ function rowsWith(table: keyof Tables, column: string) {
   return withColumn.getOrInsertComputed(`${table} ${column}`, () => newRowsWith(table, column));
 }
 
+async function assertConsistent(staging: Database, now: number) {
+  for (const { name, query } of checks) assert.deepEqual(await staging.all(query, { now, limit: 10 }), [], name);
+}
+
+const eventsOfOwner = query(db => db.selectFrom('events').select(['kind', 'action', 'subject_id as id', 'data']));
+const ownedBy =
+  (accountId: number) =>
+  ({ data }: { data: string }) =>
+    JSON.parse(data).ownerId === accountId;
+const typeAndSubject = ({ kind, action, id }: { kind: string; action: string; id: number }) =>
+  `${kind}.${action} ${id}`;
 const allEvents = query(db => db.selectFrom('events').select('data').orderBy('id'));
 const categoryNames = query(db => db.selectFrom('categories').select('name'));
 const facts = query(db => db.selectFrom('facts').select('name').where('name', 'like', 'deletion%'));

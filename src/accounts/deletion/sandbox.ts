@@ -4,12 +4,13 @@ import { lockTree } from '../../categories/tree.ts';
 import { countEndedLater, isOpen } from '../../orders/open-orders.ts';
 import { lockPets } from '../../pets/lock.ts';
 import { type Params, query, sql, type Transaction } from '../../schema.ts';
+import { deleteScheduledEvents, scheduleEventDeletion } from './events.ts';
 import { steps } from './steps.ts';
 
 /**
  * Deletes some of what an account of the sandbox has on staging: its pets, categories, organization, holds and orders, with the orders
- * and holds of its pets. Unlike those of other accounts, its orders and holds leave no rows. Its events stay in the log,
- * without notes, because clients that synchronize learn of the deletions from them.
+ * and holds of its pets. Unlike those of other accounts, its orders and holds leave no rows. Deletes the events that
+ * `scheduleOwnEvents` has scheduled.
  * @returns false if nothing is left
  */
 export async function deleteSandboxBatch(tx: Transaction, accountId: number): Promise<boolean> {
@@ -17,8 +18,10 @@ export async function deleteSandboxBatch(tx: Transaction, accountId: number): Pr
   await deleteCategories(tx, accountId);
   await eraseOrganization(tx, accountId);
   for (const statement of deleteCounters) await tx.run(statement, { accountId });
-  return false;
+  return (await deleteScheduledEvents(tx, EVENTS_PER_BATCH)) > 0;
 }
+
+const EVENTS_PER_BATCH = 500;
 
 /** Deletes an account of the sandbox with its keys and what refers to them, but for the counts of its day. Notifies the topic `registry`. */
 export async function deleteSandboxAccount(tx: Transaction, accountId: number): Promise<void> {
@@ -42,6 +45,11 @@ async function deleteOrders(tx: Transaction, kind: 'orders' | 'sales', accountId
   await deleteReservations(tx, kind, { accountId, last });
   const deleted = await tx.all(deleteOrdersOf[kind], { accountId, last });
   for (const { status, buyerId } of deleted) if (isOpen(status)) countEndedLater(tx, buyerId);
+  await scheduleEventDeletion(
+    tx,
+    'order',
+    deleted.map(({ id }) => id),
+  );
   return true;
 }
 
@@ -97,7 +105,7 @@ const deleteOrdersBy = (party: Party) =>
       .deleteFrom('orders')
       .where(party, '=', p.accountId)
       .where('id', '<=', p.last)
-      .returning(['status', 'account_id as buyerId']),
+      .returning(['id', 'status', 'account_id as buyerId']),
   );
 const deleteOrdersOf = { orders: deleteOrdersBy('account_id'), sales: deleteOrdersBy('owner_id') };
 
