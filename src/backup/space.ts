@@ -6,15 +6,15 @@ import { MEBIBYTE } from '../plans/plan.ts';
 const RESERVE_BYTES = 128 * MEBIBYTE;
 const WATCH_MS = 250;
 
-/** Throws a UserError if the disk of a directory has no space for `bytes` more and the reserve. */
-export function requireSpace(directory: string, bytes: number): void {
+/** Throws a UserError if the disk of a directory has no space for `bytes` more, of `what`, and the reserve. */
+export function requireSpace(directory: string, bytes: number, what = 'a backup'): void {
   const { bavail, bsize } = statfsSync(directory);
   const needed = bytes + RESERVE_BYTES;
   const free = bavail * bsize;
   if (free >= needed) return;
   const mebibytes = (size: number) => `${Math.floor(size / MEBIBYTE)} MiB`;
   throw new UserError(
-    `The disk of ${directory} is full: ${mebibytes(free)} are free, and a backup needs ${mebibytes(needed)}.`,
+    `The disk of ${directory} is full: ${mebibytes(free)} are free, and ${what} needs ${mebibytes(needed)}.`,
   );
 }
 

@@ -36,6 +36,7 @@ export const commands: Readonly<Record<string, () => Promise<Command>>> = {
   backup: async () => (await import('./commands/backup.ts')).backup,
   restore: async () => (await import('./commands/backup.ts')).restore,
   verify: async () => (await import('./commands/verify.ts')).verify,
+  compact: async () => (await import('./commands/compact.ts')).compact,
   copy: async () => (await import('./commands/copy.ts')).copy,
   'secret-key rotate': async () => (await import('./commands/secret-key.ts')).secretKeyRotate,
   migrate: async () => (await import('./commands/migrate.ts')).migrate,

@@ -131,6 +131,18 @@ const storageMetrics: readonly Metric<Snapshot>[] = [
       ),
   },
   {
+    name: 'petstore_storage_used_bytes',
+    type: 'gauge',
+    help: 'Size of the rows and indexes of the database; on PostgreSQL with the space that new rows reuse.',
+    read: ofWork(({ size }, labels) => [[labels, size.used]]),
+  },
+  {
+    name: 'petstore_storage_free_bytes',
+    type: 'gauge',
+    help: 'Size of the part of the database file that new rows reuse (embedded database).',
+    read: ofWork(({ size }, labels) => (size.free === null ? [] : [[labels, size.free]])),
+  },
+  {
     name: 'petstore_storage_flush_duration_seconds',
     type: 'histogram',
     help: 'Time of a flush of the write-ahead log to disk (embedded database).',
@@ -326,7 +338,7 @@ function ofPool(read: (pool: PoolState, labels: Labelled) => Values) {
     deployments.flatMap(({ name, storage }) => (storage.pool ? read(storage.pool, { deployment: name }) : []));
 }
 
-/** Reads measurements of the backlog: nothing while the database cannot be read. */
+/** Reads the backlog or the size of a database: nothing while the database cannot be read. */
 function ofWork(read: (work: NonNullable<DeploymentReadings['work']>, labels: Labelled) => Values) {
   return ({ deployments }: Snapshot): Values =>
     deployments.flatMap(({ name, work }) => (work ? read(work, { deployment: name }) : []));

@@ -1,6 +1,7 @@
 import { type Queue, type QueueName, readBacklog } from '../backlog.ts';
 import type { BackupStatus, ScheduledBackups } from '../backup/scheduled/job.ts';
 import type { AddressName } from '../config.ts';
+import { type DatabaseSize, databaseSize } from '../database-size.ts';
 import { webhooksWaitingSince } from '../deliveries/delay.ts';
 import type { Deployment } from '../deployment.ts';
 import { nextDueTimes, type QueuedJob } from '../jobs.ts';
@@ -56,17 +57,18 @@ export interface DeploymentReadings {
   readonly name: DeploymentName;
   readonly health: Health;
   readonly storage: StorageMeasurements;
-  /** The backlog; absent while the database cannot be read. */
+  /** The backlog and the size; absent while the database cannot be read. */
   readonly work: Work | undefined;
 }
 
-/** What waits in a database. Times are in milliseconds since the Unix epoch. */
+/** What waits in a database, and its size. Times are in milliseconds since the Unix epoch. */
 interface Work {
   readonly now: number;
   readonly queues: Readonly<Record<QueueName, Queue>>;
   readonly dueTimes: Readonly<Record<QueuedJob, number | null>>;
   /** See `webhooksWaitingSince`. */
   readonly webhooksSince: number | null;
+  readonly size: DatabaseSize;
 }
 
 /** How long the backlog is not read again. */
@@ -134,10 +136,11 @@ export class Monitor {
 
 async function readWork({ database, clock }: MeasuredDeployment): Promise<Work> {
   const now = Math.floor(clock.now());
-  const [queues, dueTimes, webhooksSince] = await Promise.all([
+  const [queues, dueTimes, webhooksSince, size] = await Promise.all([
     readBacklog(database),
     nextDueTimes(database),
     webhooksWaitingSince(database, now),
+    databaseSize(database),
   ]);
-  return { now, queues, dueTimes, webhooksSince };
+  return { now, queues, dueTimes, webhooksSince, size };
 }

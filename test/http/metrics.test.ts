@@ -46,10 +46,12 @@ overEachEngine(engine => {
       assert.equal(value('petstore_storage_ok', { deployment }), 1);
       assert.equal(value('petstore_storage_write_state', { deployment, state: 'ok' }), 1);
       assert.equal(value('petstore_webhook_deliveries_pending', { deployment }), 0);
+      assert.ok(value('petstore_storage_used_bytes', { deployment })! > 100_000);
     }
     if (engine.name === 'sqlite') {
       assert.ok(value('petstore_storage_flush_duration_seconds_count', { deployment: 'production' })! > 0);
       assert.ok(value('petstore_storage_wal_bytes', { deployment: 'production' })! > 0);
+      assert.equal(value('petstore_storage_free_bytes', { deployment: 'production' })! % 2048, 0);
     } else {
       assert.equal(value('petstore_storage_pool_connections_max', { deployment: 'production' }), 10);
       assert.equal(value('petstore_storage_pool_waiting', { deployment: 'production' }), 0);
@@ -58,7 +60,7 @@ overEachEngine(engine => {
     assert.ok(Math.abs(value('process_start_time_seconds')! - Date.now() / 1000) < 600);
     assert.equal(value('petstore_build_info', { node: process.versions.node }), 1);
 
-    const ofOtherSetups = /^petstore_(access_log|trace|backup|valkey|storage_(pool|wal|flush|checkpoint))_|^nodejs_gc_/;
+    const ofOtherSetups = /^petstore_(access_log|trace|backup|valkey|storage_(pool|wal|flush|checkpoint|free))_|^nodejs_gc_/;
     const missing = metrics.filter(({ name }) => !families.has(name) && !ofOtherSetups.test(name));
     assert.deepEqual(missing, []);
     for (const [name, { type }] of families) {

@@ -27,6 +27,7 @@ const layers = [
   'facts.ts',
   'places',
   'newest-time.ts',
+  'database-size.ts',
   'events',
   'plans',
   'photos/references.ts',

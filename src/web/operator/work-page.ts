@@ -3,6 +3,7 @@ import packageJson from '../../../package.json' with { type: 'json' };
 import { COUNTED_MAX, readBacklog } from '../../backlog.ts';
 import type { BackupStatus } from '../../backup/scheduled/job.ts';
 import type { DatabaseLocation } from '../../config.ts';
+import { databaseSize } from '../../database-size.ts';
 import type { Deployment } from '../../deployment.ts';
 import { nextDueTimes, type QueuedJob } from '../../jobs.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
@@ -133,9 +134,11 @@ async function jobTable(now: number, { database, name }: Deployment, isPortal: b
 async function storageTables({ database, name }: Deployment, location: DatabaseLocation): Promise<Html> {
   if ('file' in location) {
     const sizes = await Promise.all([location.file, `${location.file}-wal`].map(sizeOf));
+    const { free } = await databaseSize(database);
     const ids = await newestIds(database);
     return html`${facts([
       ['Database file', bytesText(sizes[0]!)],
+      ['Free in the file', bytesText(free ?? 0)],
       ['Write-ahead log', bytesText(sizes[1]!)],
     ])}
 ${table(
