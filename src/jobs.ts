@@ -35,7 +35,7 @@ export interface JobDeps {
   readonly database: Database;
   readonly clock: Clock;
   readonly log: Log;
-  /** Production's database: with it, the organizations of suspended accounts are hidden. */
+  /** Production's database: with it, imports run, and the organizations of suspended accounts are hidden. */
   readonly accounts?: Database;
   /** Sends messages and links by e-mail; without it, messages are only delivered to inboxes. */
   readonly emailSender?: EmailSender | undefined;
@@ -190,13 +190,13 @@ function jobsOf(deps: JobDeps, wake: (name: JobName) => void): readonly Schedule
     ...(sender ? [{ type: accountEmails({ database, log, sender }), due: dueQueries.account_emails }] : []),
     ...(sender ? [{ type: visitorEmails({ database, log, sender }), due: dueQueries.visitor_emails }] : []),
     ...webhookJobs(deps, now, wake),
-    ...(rules
+    ...(rules && accounts
       ? [{ type: importJob({ database, rules, accounts, isServing: deps.isServing, now }), due: dueQueries.imports }]
       : []),
-    ...(deps.photoFetches
+    ...(deps.photoFetches && accounts
       ? [
           {
-            type: photoFetchJob({ ...deps.photoFetches, now, onDone: () => wake('imports') }),
+            type: photoFetchJob({ ...deps.photoFetches, accounts, now, onDone: () => wake('imports') }),
             due: dueQueries.import_photos,
           },
         ]

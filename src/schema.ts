@@ -184,6 +184,8 @@ export interface Tables {
     ended_at: number | null;
     /** When the next step is due; null when nothing is left to do. */
     due_at: number | null;
+    /** When the ban of its key ends; null unless it is paused. */
+    paused_until: number | null;
   };
   /** Rows of an import that are not applied yet, as JSON. */
   import_chunks: { import_id: number; number: number; rows: string };

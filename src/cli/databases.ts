@@ -51,8 +51,8 @@ export function withKeyDatabases<T>(
 ): Promise<T> {
   return withAccounts(options, async accounts => {
     const { deployment } = await getKey(accounts, keyId);
-    if (deployment === 'production') return work({ accounts, webhooks: accounts });
-    return withStaging(options, webhooks => work({ accounts, webhooks }), required);
+    if (deployment === 'production') return work({ accounts, own: accounts });
+    return withStaging(options, own => work({ accounts, own }), required);
   });
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type Engine, onEachEngine } from '../../test/support/engines.ts';
+import { addImporters } from '../../test/support/import-accounts.ts';
 import { deleteOldEventBytes, eventBytesOf } from '../events/bytes.ts';
 import { testClock } from '../lib/clock.ts';
 import { DAY_MS, HOUR_MS } from '../lib/time.ts';
@@ -21,7 +22,13 @@ const origin = { accountId: 1, sessionId: 1, requestId: 'r', address: '192.0.2.1
 async function openStore(engine: Engine, bounds: BoundSettings) {
   const clock = testClock(NOON);
   const database = await engine.open({ clock });
-  const job = importJob({ database, rules: { categories: 'open', bounds }, now: () => clock.now() });
+  await addImporters(database);
+  const job = importJob({
+    database,
+    accounts: database,
+    rules: { categories: 'open', bounds },
+    now: () => clock.now(),
+  });
   const work = async (most = Number.POSITIVE_INFINITY) => {
     for (let done = 0; done < most && (await job.claim(1)).rows > 0; done++) clock.advance(1);
   };

@@ -1,7 +1,7 @@
 import type { Deployment } from '../deployment.ts';
-import { problem } from '../errors.ts';
 import { countStored } from '../plans/stored-bytes.ts';
 import { type Params, query, sql, type Transaction } from '../schema.ts';
+import { uploadError } from './authority.ts';
 import {
   bindColumns,
   type FileColumns,
@@ -140,7 +140,7 @@ export class ChunkWriter {
     const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
     const rows = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
     const extended = await tx.first(extend, { id, chunks: texts.length, rows, dueAt: tx.now + RECEIVING_MS });
-    if (extended === undefined) throw problem('import_canceled');
+    if (extended === undefined) throw await uploadError(tx, id);
     const first = extended.chunks - texts.length;
     for (const [index, rows] of texts.entries()) await tx.run(insertChunk, { id, number: first + index, rows });
     await countStored(tx, this.#options.accountId, bytes, this.#options.storedMax);

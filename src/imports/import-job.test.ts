@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type Engine, onEachEngine } from '../../test/support/engines.ts';
-import { createAccount, suspendAccount } from '../accounts/accounts.ts';
+import { addImporters } from '../../test/support/import-accounts.ts';
 import { steps } from '../accounts/deletion/steps.ts';
 import { findCategory } from '../categories/rows.ts';
 import { testClock } from '../lib/clock.ts';
@@ -28,7 +28,7 @@ async function openStore(engine: Engine, bounds: BoundSettings = {}) {
   const job = importJob({ database, accounts: database, rules, now: () => clock.now() });
   const options: ImportOptions = {
     ...{ accountId: 1, plan: 'free', mode: 'upsert', preset: 'petstore', format: 'csv', dryRun: false },
-    origin: { accountId: 1, keyId: 'k', requestId: 'r', address: '192.0.2.1' },
+    origin: await addImporters(database),
     ...{ confirmRemovals: undefined, currency: undefined, storedMax: 1_000_000 },
   };
   return {
@@ -101,7 +101,13 @@ describe('the job of imports', () => {
       await store.begin(csv(100));
       const askedMs: number[] = [];
       const isServing = () => askedMs.push(performance.now()) < 3;
-      const job = importJob({ database, rules: { categories: 'open', bounds: {} }, isServing, now: () => clock.now() });
+      const job = importJob({
+        database,
+        accounts: database,
+        rules: { categories: 'open', bounds: {} },
+        isServing,
+        now: () => clock.now(),
+      });
       for (const paused of [true, true, false]) {
         assert.equal((await job.claim(1)).rows, 1);
         // A timer of 2 ms may fire a little early.
@@ -326,7 +332,7 @@ describe('the job of imports', () => {
           return 'open' as const;
         },
       };
-      const job = importJob({ database, rules, now: () => clock.now() });
+      const job = importJob({ database, accounts: database, rules, now: () => clock.now() });
       await assert.rejects(job.claim(1), { reason: 'unavailable' });
       fails = false;
       const other = await store.begin(csv(1), { accountId: 2 });
@@ -427,20 +433,6 @@ describe('the job of imports', () => {
       const options = { format: 'ndjson', preset: 'petfinder' } as const;
       const name = `${'k'.repeat(100)}…`;
       assert.deepEqual(await errors(JSON.stringify({ ID: 'A', [long]: 1 }), options), [[name, 'invalid_type']]);
-    });
-
-    it('ends when its account is suspended', async () => {
-      const store = await openStore(engine);
-      await store.database.write(async tx => {
-        const { id } = await createAccount(tx, { email: 'jo@example.org', name: 'Jo' });
-        assert.equal(id, 1);
-      });
-      const id = await store.begin(csv(60));
-      await store.work(1);
-      await store.database.write(tx => suspendAccount(tx, 1));
-      await store.work();
-      const { state, code, created } = await getImport(store.database, owner, id);
-      assert.deepEqual([state, code, created], ['failed', 'account_suspended', 25]);
     });
 
     it('runs the imports of accounts in turn', async () => {

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { problem, problemOf } from '../errors.ts';
 import { eventBytesOf } from '../events/bytes.ts';
+import { authoritiesOf } from '../keys/authority.ts';
 import { batchJob } from '../lib/jobs/batch-job.ts';
 import type { JobType } from '../lib/jobs/job-loop.ts';
 import { StorageError } from '../lib/storage/database.ts';
@@ -8,6 +9,7 @@ import { boundOf } from '../plans/plan.ts';
 import { type Database, type NextDue, type Params, query, sql } from '../schema.ts';
 import { applyChunk } from './apply-chunk.ts';
 import type { CategoryRules } from './apply-row.ts';
+import { dependentOf, endings, handOverImports } from './authority.ts';
 import { TOO_MANY_BYTES } from './budget.ts';
 import { cleanUp } from './clean-up.ts';
 import type { ImportRow } from './import.ts';
@@ -19,8 +21,8 @@ import { runImportStep } from './steps.ts';
 export interface ImportDeps {
   readonly database: Database;
   readonly rules: CategoryRules;
-  /** Production's database, which stores accounts: with it, the imports of suspended accounts end. */
-  readonly accounts?: Database | undefined;
+  /** Production's database, which stores accounts and keys. */
+  readonly accounts: Database;
   /** Reports whether this process serves requests at present; by default it does not. */
   isServing?: (() => boolean) | undefined;
   now(): number;
@@ -43,6 +45,9 @@ const PAUSE_MS = 2;
 
 /** How long an import waits after the database failed, so that it does not keep others waiting, in milliseconds. */
 const RETRY_MS = 60_000;
+
+/** After this time, an import whose key is banned is examined again, because the ban may be lifted. */
+const PAUSED_MS = 5000;
 
 /** Does the next step of the import that waits for the longest time. Returns 0 if there is none, or another process does it. */
 async function runStep(deps: ImportDeps): Promise<number> {
@@ -73,13 +78,20 @@ function fail(
 }
 
 /**
- * Does the next step of an import that is due, or of one in progress whose file has arrived.
+ * Does the next step of an import that is due, or of one in progress whose file has arrived. If its key or account may no
+ * longer act, it fails; while its key is banned, it is paused.
  * @returns 0 if another process does the step, or has done it
  */
 export async function stepOf(deps: ImportDeps, due: ImportRow): Promise<number> {
-  const { database, rules, accounts } = deps;
-  if (due.ended_at === null && (await accounts?.first(suspendedAccount, { id: due.account_id })) !== undefined) {
-    return fail(database, due, problem('account_suspended'));
+  const { database, rules, accounts, now } = deps;
+  if (due.ended_at === null) {
+    const at = now();
+    const dependent = dependentOf(due);
+    const [authority] = await authoritiesOf(accounts, [dependent], at);
+    const { ended, pausedUntil, keyId } = authority!;
+    if (ended !== undefined) return fail(database, due, endings[ended]);
+    if (pausedUntil > at && due.state !== 'receiving') return pauseUntil(database, due, pausedUntil);
+    if (keyId !== dependent.keyId) await database.write(tx => handOverImports(tx, dependent, keyId!));
   }
   switch (due.state) {
     case 'checking':
@@ -105,9 +117,12 @@ async function isOverEventBytes({ database, rules, now }: ImportDeps, row: Impor
 const EVENTS_REACHED =
   'The events of the account have reached the bytes that its plan allows in 30 days. What the import has done stays.';
 
-const suspendedAccount = query((db, p: Params<{ id: number }>) =>
-  db.selectFrom('accounts').select('id').where('id', '=', p.id).where('suspended_at', 'is not', null),
-);
+function pauseUntil(database: Database, due: ImportRow, until: number): Promise<number> {
+  return runImportStep(database, due, async tx => ({
+    paused_until: until,
+    due_at: Math.min(until, tx.now + PAUSED_MS),
+  }));
+}
 
 const postpone = query((db, p: Params<{ id: number; dueAt: number }>) =>
   db.updateTable('imports').set({ due_at: p.dueAt }).where('id', '=', p.id).where('due_at', 'is not', null),

@@ -45,8 +45,9 @@ export const Import = Type.Object(
   {
     id: ImportId,
     state: openEnum(
-      ['receiving', 'running', 'completed', 'failed', 'canceled'],
-      '`receiving` while the file arrives, `running`, then `completed`, `failed` or `canceled`.',
+      ['receiving', 'running', 'paused', 'completed', 'failed', 'canceled'],
+      '`receiving` while the file arrives, `running`, then `completed`, `failed` or `canceled`. `paused` while its API key ' +
+        'is banned.',
     ),
     mode: openEnum(['upsert', 'replace'], 'The mode.'),
     preset: openEnum([...presetNames], 'The columns of the file.'),
@@ -96,6 +97,9 @@ export const Import = Type.Object(
     ),
     createdAt: timeSchema('When the file began to arrive.'),
     startedAt: Type.Optional(timeSchema('When the file had arrived.')),
+    pausedUntil: Type.Optional(
+      timeSchema('When the import continues, because the ban of its API key ends; absent unless it is `paused`.'),
+    ),
     endedAt: Type.Optional(timeSchema('When the import ended.')),
   },
   { title: 'Import', description: 'A file of animals that is imported, and what has become of it.' },
@@ -110,7 +114,7 @@ const states = { checking: 'running', applying: 'running', removing: 'running', 
 export function importOf(row: ImportRow, bounds: BoundSettings, firstErrors?: readonly ImportError[]): Import {
   return {
     id: row.id,
-    state: states[row.state as keyof typeof states] ?? row.state,
+    state: isPaused(row) ? 'paused' : (states[row.state as keyof typeof states] ?? row.state),
     mode: row.mode,
     preset: row.preset,
     format: row.format,
@@ -140,8 +144,14 @@ export function importOf(row: ImportRow, bounds: BoundSettings, firstErrors?: re
     ...(firstErrors && { firstErrors: [...firstErrors] }),
     createdAt: formatTime(row.created_at),
     ...(row.started_at !== null && { startedAt: formatTime(row.started_at) }),
+    ...(isPaused(row) && { pausedUntil: formatTime(row.paused_until) }),
     ...(row.ended_at !== null && { endedAt: formatTime(row.ended_at) }),
   };
+}
+
+/** Reports whether an import waits for the end of a ban. */
+export function isPaused(row: ImportRow): row is ImportRow & { readonly paused_until: number } {
+  return row.ended_at === null && row.paused_until !== null;
 }
 
 /** Reports whether `replace` would delete more animals than it may without a confirmation. */

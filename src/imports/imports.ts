@@ -15,6 +15,7 @@ import {
   sql,
   type Transaction,
 } from '../schema.ts';
+import { uploadError } from './authority.ts';
 import { chargeRows, returnRows, TOO_MANY_BYTES, TOO_MANY_ROWS } from './budget.ts';
 import { type ImportRow, importById, KEEPS_FILE } from './import.ts';
 import { TOO_MANY } from './removals.ts';
@@ -42,11 +43,11 @@ export function listImports(reader: Reader, accountId: number, page: PageRequest
 
 /**
  * Begins to apply an import whose file has arrived, and charges its rows.
- * @throws {Problem} `import_canceled`; `import_limit_exceeded`; `event_storage_exceeded`
+ * @throws {Problem} what `uploadError` returns; `import_limit_exceeded`; `event_storage_exceeded`
  */
 export async function activateImport(tx: Transaction, id: number, bounds: BoundSettings): Promise<ImportRow> {
   const row = await tx.first(activate, { id, now: tx.now });
-  if (row === undefined) throw problem('import_canceled');
+  if (row === undefined) throw await uploadError(tx, id);
   return chargeRows(tx, row, bounds);
 }
 

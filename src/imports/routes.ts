@@ -7,6 +7,7 @@ import type { RouteRequest, RouteResponse } from '../lib/http/route.ts';
 import { startParts } from '../lib/http/server/responses.ts';
 import { idParameter } from '../lib/schemas.ts';
 import { boundOf } from '../plans/plan.ts';
+import { requireAuthority } from './authority.ts';
 import { cancelExamples, createExamples, errorExamples, getExamples, listExamples } from './examples.ts';
 import {
   ERRORS_MAX,
@@ -191,9 +192,10 @@ function optionsOf({ context, caller, origin, query, header }: CreateRequest) {
 
 /** Begins an import that has been received. A retry gets the response of the first request. */
 async function begin(request: CreateRequest, { hash, id }: ReceivedImport): Promise<RouteResponse> {
-  const { database } = request.context;
+  const { caller, context, origin } = request;
   let isBegun = false;
   try {
+    await requireAuthority(context, caller.accountId, origin!);
     const response = await withIdempotency({ ...request, body: hash }, async tx => {
       if (id === undefined) throw problem('import_running');
       const { bounds } = request.context;
@@ -203,6 +205,6 @@ async function begin(request: CreateRequest, { hash, id }: ReceivedImport): Prom
     isBegun = !response.headers?.includes('Idempotency-Replayed');
     return response;
   } finally {
-    if (!isBegun && id !== undefined) await discardImport(database, id);
+    if (!isBegun && id !== undefined) await discardImport(context.database, id);
   }
 }

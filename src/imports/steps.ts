@@ -24,6 +24,7 @@ export type Progress = Pick<
   | 'warnings'
   | 'photos_wanted'
   | 'photos_failed'
+  | 'paused_until'
 >;
 
 /** How long the file of a dry run is kept, in milliseconds. */
@@ -45,7 +46,8 @@ export function runImportStep(
     if (row === undefined || !isSame(row, seen)) return 0;
     const progress = await step(tx, row);
     const isKept = row.dry_run === KEEPS_FILE && progress.state === 'completed';
-    const after = { ...row, due_at: tx.now + (isKept ? FILE_KEPT_MS : 0), ...progress };
+    const defaults = { due_at: tx.now + (isKept ? FILE_KEPT_MS : 0), paused_until: null };
+    const after = { ...row, ...defaults, ...progress };
     await tx.run(saveProgress, after);
     await returnRows(tx, after);
     return 1;
@@ -73,6 +75,7 @@ const saveProgress = query((db, p: Params<Progress & { id: number }>) =>
       ...{ created: p.created, updated: p.updated, unchanged: p.unchanged, failed: p.failed, removed: p.removed },
       ...{ warnings: p.warnings, removals: p.removals, existing: p.existing, code: p.code, message: p.message },
       ...{ photos_wanted: p.photos_wanted, photos_failed: p.photos_failed, ended_at: p.ended_at, due_at: p.due_at },
+      paused_until: p.paused_until,
     } as UpdateObject<Tables, 'imports'>)
     .where('id', '=', p.id),
 );

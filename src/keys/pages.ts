@@ -5,10 +5,10 @@ import type { DeploymentName } from '../schema.ts';
 import { attemptLimits, countAttempt, tooManyAttempts } from '../sessions/attempts.ts';
 import { type AccountVisit, accountPage } from '../web/page.ts';
 import { keyDatabases, nowOf } from '../web/site.ts';
-import { revokeKeyAndWebhooks, rotateKeyAndWebhooks } from '../webhooks/key-changes.ts';
+import { revokeKeyAndDependents, rotateKeyAndDependents } from '../webhooks/key-changes.ts';
 import { budgetOf, EVERY_SCOPE, type Key, keyState, type NewKey, scopes } from './key.ts';
 import { createKey, findKey, listKeys } from './keys.ts';
-import { issuedView, keysView, keyView, newKeyView } from './views.ts';
+import { endedImports, issuedView, keysView, keyView, newKeyView } from './views.ts';
 
 /** The most active keys that an owner can create. */
 const KEYS_MAX = 100;
@@ -19,8 +19,10 @@ export const keysPage = accountPage({
   title: 'API keys',
   menu: 'account',
   async show(visit) {
-    const { site, account } = visit;
-    return keysView(visit, await listKeys(site.accounts, account.id), nowOf(site));
+    const { site, account, query } = visit;
+    const keys = await listKeys(site.accounts, account.id);
+    const revoked = keys.find(({ id }) => id === query.get('revoked'));
+    return keysView(visit, keys, nowOf(site), revoked && (await endedImports(site, revoked)));
   },
 });
 
@@ -71,7 +73,7 @@ export const rotateKeyPage = accountPage({
     await countChange(visit);
     const overlapMs = parseDuration(form.get('overlap') ?? '') ?? DEFAULT_OVERLAP_MS;
     const maxDays = site.config.keyLifetimeDays;
-    const { issued } = await rotateKeyAndWebhooks(keyDatabases(site, key), key.id, { overlapMs, maxDays, origin });
+    const { issued } = await rotateKeyAndDependents(keyDatabases(site, key), key.id, { overlapMs, maxDays, origin });
     return issuedView(visit, issued, 'Your new key is ready');
   },
 });
@@ -84,7 +86,7 @@ export const revokeKeyPage = accountPage({
     const key = await ownKey(visit);
     if (key === undefined) return undefined;
     const keepWebhooks = visit.form.get('keepWebhooks') === 'yes';
-    await revokeKeyAndWebhooks(keyDatabases(visit.site, key), key.id, { keepWebhooks, origin: visit.origin });
+    await revokeKeyAndDependents(keyDatabases(visit.site, key), key.id, { keepWebhooks, origin: visit.origin });
     return { location: `/keys?revoked=${key.id}` };
   },
 });

@@ -1,4 +1,5 @@
 import { limitsOfAccount } from '../accounts/account.ts';
+import { importsEndedWith } from '../imports/authority.ts';
 import { type Html, html, timeHtml } from '../lib/html/html.ts';
 import { countText, NAME_LENGTH_MAX } from '../lib/text.ts';
 import type { Ban } from '../limits/bans.ts';
@@ -7,6 +8,7 @@ import { type Choice, choices, field, form, notice, select } from '../web/forms.
 import { titleOf } from '../web/layout.ts';
 import type { AccountVisit, View } from '../web/page.ts';
 import { badge, facts, table } from '../web/parts.ts';
+import type { Site } from '../web/site.ts';
 import { budgetText, EVERY_SCOPE, type IssuedKey, type Key, keyState, scopes } from './key.ts';
 
 const lifetimes = {
@@ -18,14 +20,14 @@ const lifetimes = {
 };
 const overlaps = { '24h': '24 hours', '0s': 'Not at all', '1h': '1 hour', '7d': '7 days' };
 
-/** Returns the page with the keys of an account. */
-export function keysView(visit: AccountVisit, keys: readonly Key[], now: number): View {
+/** Returns the page with the keys of an account. @param imports the sentences about imports that ended with a key */
+export function keysView(visit: AccountVisit, keys: readonly Key[], now: number, imports?: Html): View {
   const active = keys.filter(key => keyState(key, now) === 'active').reverse();
   const ended = keys.filter(key => keyState(key, now) !== 'active').reverse();
   const revoked = ended.find(({ id, revokedAt }) => id === visit.query.get('revoked') && revokedAt !== null);
   return {
     description: 'Create, rotate and revoke API keys.',
-    body: html`${revoked !== undefined && notice('status', html`<p>The key <code>${revoked.id}</code> is revoked. Requests with it get 401 from now on.</p>`)}
+    body: html`${revoked !== undefined && notice('status', html`<p>The key <code>${revoked.id}</code> is revoked. Requests with it get 401 from now on.</p>${imports}`)}
 <p class="lead">An API key lets your application act for this account, on one deployment.</p>
 <p><a class="button" href="/keys/new">New API key</a></p>
 ${
@@ -35,6 +37,15 @@ ${
 }
 ${ended.length > 0 && html`<details><summary>${String(ended.length)} revoked or expired</summary>${keyTable(ended, now, 'Revoked and expired keys')}</details>`}`,
   };
+}
+
+/** Returns the sentences about the imports that the revocation of a key has ended; `undefined` if there are none. */
+export async function endedImports({ deployments }: Site, key: Key): Promise<Html | undefined> {
+  const database = deployments.get(key.deployment)?.database;
+  const imports = database === undefined ? [] : await importsEndedWith(database, key);
+  if (imports.length === 0) return undefined;
+  return html`<p>Its imports have ended. What they have done stays, and it is safe to run the files again with another key:</p>
+<ul>${imports.map(({ id, rows_read, row_count }) => html`<li>Import ${id}: ${countText(rows_read)} of ${countText(row_count)} rows are done</li>`)}</ul>`;
 }
 
 /** Returns the form for a new key. @param error the error of the form that was sent */
@@ -166,7 +177,7 @@ export function keyFacts(key: Key, account?: Html): Html {
 function rotateForm(visit: AccountVisit, id: string): Html {
   const options = Object.entries(overlaps).map(([value, label]) => ({ value, label }));
   return html`<h2>Rotate</h2>
-<p>Creates a key with the same access, and lets this one expire. Its webhooks move to the new key.</p>
+<p>Creates a key with the same access, and lets this one expire. Its webhooks and imports move to the new key.</p>
 ${form(visit, { action: `/keys/${id}/rotate`, submit: 'Rotate key' }, select({ name: 'overlap', label: 'How long this key keeps working', choices: options }))}`;
 }
 
@@ -174,7 +185,7 @@ ${form(visit, { action: `/keys/${id}/rotate`, submit: 'Rotate key' }, select({ n
 export function revokeForm(visit: AccountVisit, action: string): Html {
   const keep = { value: 'yes', label: 'Keep its webhooks active' };
   return html`<h2>Revoke</h2>
-<p>Requests with this key get 401 at once. You cannot undo this.</p>
+<p>Requests with this key get 401 at once, and its imports end. You cannot undo this.</p>
 ${form(visit, { action, submit: 'Revoke key', danger: true }, choices('checkbox', { name: 'keepWebhooks', label: 'Webhooks', choices: [keep] }))}`;
 }
 

@@ -94,4 +94,5 @@ export const migrations: readonly Migration[] = [
   importBudgets,
   deliveryTurns,
   eventDeletions,
+  addColumn('0039-import-pauses', 'imports', 'paused_until', 'int'),
 ];

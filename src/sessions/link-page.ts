@@ -5,7 +5,7 @@ import { html, timeHtml } from '../lib/html/html.ts';
 import { choices, field, form } from '../web/forms.ts';
 import { publicForm, type View, type Visit } from '../web/page.ts';
 import { nowOf } from '../web/site.ts';
-import { revokeKeyAndWebhooks } from '../webhooks/key-changes.ts';
+import { revokeKeyAndDependents } from '../webhooks/key-changes.ts';
 import { addressSubject } from './attempts.ts';
 import { knownBrowserOf } from './known-browser.ts';
 import { findLink, type Link, linkPath } from './links.ts';
@@ -138,8 +138,8 @@ async function reset(visit: Visit, opened: Opened) {
   if (form.get('revoke') === 'keys') {
     for (const { id, deployment, revokedAt } of await listKeys(site.accounts, account.id)) {
       if (revokedAt !== null) continue;
-      const webhooks = site.deployments.get(deployment)?.database;
-      await revokeKeyAndWebhooks({ accounts: site.accounts, webhooks }, id, { origin });
+      const own = site.deployments.get(deployment)?.database;
+      await revokeKeyAndDependents({ accounts: site.accounts, own }, id, { origin });
     }
   }
   return { location: '/sign-in?done=password', cookies: [knownCookie(visit, knownBrowserOf(hash))] };

@@ -135,8 +135,12 @@ export function notice(kind: 'status' | 'alert', content: HtmlValue): Html {
  * Returns the message about a change that a form made, after the redirect to the page with its name in the query.
  * @param name a query parameter, which only selects one of the texts and is never shown
  */
-export function doneNotice(texts: Readonly<Record<string, string>>, name: string | null): Html | undefined {
-  return name !== null && Object.hasOwn(texts, name) ? notice('status', html`<p>${texts[name]}</p>`) : undefined;
+export function doneNotice(
+  texts: Readonly<Record<string, string>>,
+  name: string | null,
+  more?: Html,
+): Html | undefined {
+  return name !== null && Object.hasOwn(texts, name) ? notice('status', html`<p>${texts[name]}</p>${more}`) : undefined;
 }
 
 /**

@@ -45,5 +45,5 @@ export function nowOf({ clock }: Site): number {
 
 /** Returns the databases that a change of a key concerns. */
 export function keyDatabases({ accounts, deployments }: Site, { deployment }: Pick<Key, 'deployment'>): KeyDatabases {
-  return { accounts, webhooks: deployments.get(deployment)?.database };
+  return { accounts, own: deployments.get(deployment)?.database };
 }

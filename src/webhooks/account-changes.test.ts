@@ -9,7 +9,7 @@ import { activateTested } from '../deliveries/activate-webhook.ts';
 import { operator } from '../events/event.ts';
 import { createKey, listKeys } from '../keys/keys.ts';
 import type { Database } from '../schema.ts';
-import { revokeKeysAndWebhooks, suspendWithWebhooks } from './account-changes.ts';
+import { revokeKeysAndDependents, suspendWithDependents } from './account-changes.ts';
 import { createWebhook, getWebhook } from './webhooks.ts';
 
 onEachEngine(engine => {
@@ -32,14 +32,14 @@ onEachEngine(engine => {
   const reasonsOf = async (database: Database) =>
     Promise.all([1, 2].map(async id => (await getWebhook(database, operator, id)).disabledReason));
 
-  describe('suspendWithWebhooks', () => {
+  describe('suspendWithDependents', () => {
     for (const [name, suspend] of [
       ['a suspension', suspendAccount],
       ['the request of a deletion', (tx, id) => requestDeletion(tx, id, 1000)],
     ] as [string, typeof suspendAccount][]) {
       it(`disables the webhooks of the account on both deployments with ${name}`, async () => {
         const databases = await open();
-        const account = await suspendWithWebhooks(databases, 1, suspend);
+        const account = await suspendWithDependents(databases, 1, suspend);
         assert.deepEqual(await getAccount(databases.accounts, 1), account);
         assert.ok(account.suspendedAt);
         for (const database of [databases.accounts, databases.staging]) {
@@ -52,7 +52,7 @@ onEachEngine(engine => {
   it('records the origin of a suspension on both deployments', async () => {
     const databases = await open();
     const origin = { accountId: 2, sessionId: 3, requestId: 'r', address: '192.0.2.1' };
-    await suspendWithWebhooks(databases, 1, suspendAccount, origin);
+    await suspendWithDependents(databases, 1, suspendAccount, origin);
     const typesOn = async (database: Database) =>
       (await listAuditEntries(database, operator, { sessionId: 3 }, { limit: 9 })).rows.map(
         ({ kind, action }) => `${kind}.${action}`,
@@ -61,10 +61,10 @@ onEachEngine(engine => {
     assert.deepEqual(await typesOn(databases.staging), ['webhook.disabled']);
   });
 
-  describe('revokeKeysAndWebhooks', () => {
+  describe('revokeKeysAndDependents', () => {
     it('revokes all keys of the account, and returns them with the webhooks that it disabled', async () => {
       const databases = await open();
-      const revoked = await revokeKeysAndWebhooks(databases, 1);
+      const revoked = await revokeKeysAndDependents(databases, 1);
       assert.deepEqual(revoked.map(({ key, webhooks }) => [key.deployment, webhooks.map(({ id }) => id)]).sort(), [
         ['production', [1]],
         ['staging', [1]],
@@ -75,7 +75,7 @@ onEachEngine(engine => {
       for (const database of [databases.accounts, databases.staging]) {
         assert.deepEqual(await reasonsOf(database), ['key_revoked', null]);
       }
-      assert.deepEqual(await revokeKeysAndWebhooks(databases, 1), []);
+      assert.deepEqual(await revokeKeysAndDependents(databases, 1), []);
     });
   });
 });

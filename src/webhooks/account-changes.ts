@@ -1,9 +1,10 @@
 import type { Account } from '../accounts/account.ts';
+import { endImportsOfAccount } from '../imports/authority.ts';
 import { listKeys } from '../keys/keys.ts';
 import type { Origin } from '../lib/origin.ts';
 import type { Database, Transaction } from '../schema.ts';
 import { disableWebhooksOfAccount } from './disable.ts';
-import { type ChangedKey, revokeKeyAndWebhooks } from './key-changes.ts';
+import { type ChangedKey, revokeKeyAndDependents } from './key-changes.ts';
 
 /** The databases that a change of an account concerns. */
 export interface AccountDatabases {
@@ -14,35 +15,40 @@ export interface AccountDatabases {
 }
 
 /**
- * Runs a change that suspends an account, and disables the webhooks of the account: production's in the same transaction.
- * Staging's follow as those of a revoked key do; see `revokeKeyAndWebhooks`.
+ * Runs a change that suspends an account, disables the webhooks of the account and ends its imports: production's in the
+ * same transaction. Staging's follow as those of a revoked key do; see `revokeKeyAndDependents`.
  */
-export async function suspendWithWebhooks(
+export async function suspendWithDependents(
   { accounts, staging }: AccountDatabases,
   id: number,
   suspend: (tx: Transaction, id: number) => Promise<Account>,
   origin?: Origin,
 ): Promise<Account> {
+  const endImports = (tx: Transaction) => endImportsOfAccount(tx, id, 'account_suspended');
   const disable = (tx: Transaction) => disableWebhooksOfAccount(tx, id, 'account_suspended');
   const account = await accounts.write(async tx => {
+    await endImports(tx);
     const suspended = await suspend(tx, id);
     await disable(tx);
     return suspended;
   }, origin);
-  await staging?.write(disable, origin);
+  await staging?.write(async tx => {
+    await endImports(tx);
+    await disable(tx);
+  }, origin);
   return account;
 }
 
-/** Revokes the keys of an account that are not revoked yet, one after the other; see `revokeKeyAndWebhooks`. */
-export async function revokeKeysAndWebhooks(
+/** Revokes the keys of an account that are not revoked yet, one after the other; see `revokeKeyAndDependents`. */
+export async function revokeKeysAndDependents(
   { accounts, staging }: AccountDatabases,
   id: number,
 ): Promise<ChangedKey[]> {
   const revoked: ChangedKey[] = [];
   for (const key of await listKeys(accounts, id)) {
     if (key.revokedAt !== null) continue;
-    const webhooks = key.deployment === 'production' ? accounts : staging;
-    revoked.push(await revokeKeyAndWebhooks({ accounts, webhooks }, key.id));
+    const own = key.deployment === 'production' ? accounts : staging;
+    revoked.push(await revokeKeyAndDependents({ accounts, own }, key.id));
   }
   return revoked;
 }

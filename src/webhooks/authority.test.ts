@@ -10,7 +10,7 @@ import { liftBan, newBan } from '../limits/bans.ts';
 import type { Database, DeploymentName } from '../schema.ts';
 import { type Params, query } from '../schema.ts';
 import { authorityJob, enforceAuthority } from './authority-job.ts';
-import { revokeKeyAndWebhooks } from './key-changes.ts';
+import { revokeKeyAndDependents } from './key-changes.ts';
 import { webhookColumns } from './webhook.ts';
 
 type Store = Parameters<Parameters<typeof withDeliveryStore>[1]>[0];
@@ -44,7 +44,7 @@ onEachEngine(engine => {
           await store.pet();
           const delivered = store.deliver(worker);
           await waiting.promise;
-          await revokeKeyAndWebhooks({ accounts: store.accounts, webhooks: store.database }, keyId);
+          await revokeKeyAndDependents({ accounts: store.accounts, own: store.database }, keyId);
           go.resolve();
           await delivered;
           assert.deepEqual(store.receiver.received, []);
@@ -163,7 +163,7 @@ onEachEngine(engine => {
         const [own, other] = [await store.webhook({ keyId: key.id }), await store.webhook({ types: ['webhook.*'] })];
         const stranger = await store.webhook({ accountId: 2 });
         await store.webhook({ scopes: 'pets:read' });
-        await revokeKeyAndWebhooks({ accounts: store.accounts, webhooks: store.database }, key.id);
+        await revokeKeyAndDependents({ accounts: store.accounts, own: store.database }, key.id);
         await store.deliver();
         assert.deepEqual(store.types(), ['webhook.disabled']);
         assert.equal(JSON.parse(store.receiver.received[0]!.body).data.id, own.id);

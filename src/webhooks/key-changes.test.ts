@@ -10,7 +10,7 @@ import { type Key, keyState, scopeSet } from '../keys/key.ts';
 import { createKey, getKey } from '../keys/keys.ts';
 import { type Database, type DeploymentName, query } from '../schema.ts';
 import { disableWebhooksOfAccount } from './disable.ts';
-import { type KeyDatabases, revokeKeyAndWebhooks, rotateKeyAndWebhooks } from './key-changes.ts';
+import { type KeyDatabases, revokeKeyAndDependents, rotateKeyAndDependents } from './key-changes.ts';
 import { webhookColumns } from './webhook.ts';
 import { createWebhook } from './webhooks.ts';
 
@@ -20,13 +20,13 @@ onEachEngine(engine => {
   /** Opens both databases of a deployment, with an account that has two keys and three webhooks: 1 and 2 of the first key. */
   async function open(deployment: DeploymentName) {
     const accounts = await engine.open({});
-    const webhooks = deployment === 'production' ? accounts : await engine.open({});
+    const own = deployment === 'production' ? accounts : await engine.open({});
     const { id: accountId } = await accounts.write(tx => createAccount(tx, { email: 'a@example.org', name: 'A' }));
     const newKey = () =>
       accounts.write(tx => createKey(tx, { accountId, deployment, scopes: ['pets:read', 'webhooks:write'] }));
     const [key, other] = [await newKey(), await newKey()];
-    for (const maker of [key, key, other]) await addWebhook(webhooks, maker);
-    return { databases: { accounts, webhooks } satisfies KeyDatabases, key, other, accountId };
+    for (const maker of [key, key, other]) await addWebhook(own, maker);
+    return { databases: { accounts, own } satisfies KeyDatabases, key, other, accountId };
   }
 
   async function addWebhook(database: Database, { id: keyId, accountId, scopes }: Key) {
@@ -35,10 +35,10 @@ onEachEngine(engine => {
     await database.write(tx => activateTested(tx, actor, webhook));
   }
 
-  const statesOf = async ({ webhooks }: { webhooks: Database }) =>
-    (await webhooks.all(allWebhooks, {})).map(({ status, disabledReason, keyId }) => [status, disabledReason, keyId]);
-  const actionsOf = async ({ webhooks }: { webhooks: Database }, id: number) =>
-    (await eventsOf<{ reason?: string }>(webhooks, 'webhook', id)).map(({ action, data }) =>
+  const statesOf = async ({ own }: { own: Database }) =>
+    (await own.all(allWebhooks, {})).map(({ status, disabledReason, keyId }) => [status, disabledReason, keyId]);
+  const actionsOf = async ({ own }: { own: Database }, id: number) =>
+    (await eventsOf<{ reason?: string }>(own, 'webhook', id)).map(({ action, data }) =>
       data.reason === undefined ? action : `${action}: ${data.reason}`,
     );
 
@@ -46,7 +46,7 @@ onEachEngine(engine => {
     describe(`webhooks of a key of ${deployment}`, () => {
       it('are disabled and listed when the key is revoked; webhooks of other keys are not', async () => {
         const { databases, key, other } = await open(deployment);
-        const revoked = await revokeKeyAndWebhooks(databases, key.id);
+        const revoked = await revokeKeyAndDependents(databases, key.id);
         assert.equal(keyState(revoked.key, Date.now()), 'revoked');
         assert.deepEqual(
           revoked.webhooks.map(({ id, status, disabledReason }) => [id, status, disabledReason]),
@@ -55,12 +55,12 @@ onEachEngine(engine => {
         const disabled = ['disabled', 'key_revoked', key.id];
         assert.deepEqual(await statesOf(databases), [disabled, disabled, ['active', null, other.id]]);
         assert.deepEqual(await actionsOf(databases, 1), ['created', 'activated', 'disabled']);
-        assert.deepEqual(await revokeKeyAndWebhooks(databases, key.id), revoked, 'a retry has the same answer');
+        assert.deepEqual(await revokeKeyAndDependents(databases, key.id), revoked, 'a retry has the same answer');
       });
 
       it('stay active without a key on request, with its scopes', async () => {
         const { databases, key } = await open(deployment);
-        const { webhooks } = await revokeKeyAndWebhooks(databases, key.id, { keepWebhooks: true });
+        const { webhooks } = await revokeKeyAndDependents(databases, key.id, { keepWebhooks: true });
         assert.deepEqual(
           webhooks.map(({ id, status, keyId, scopes }) => [id, status, keyId, scopes]),
           [1, 2].map(id => [id, 'active', null, 'pets:read webhooks:write']),
@@ -71,12 +71,12 @@ onEachEngine(engine => {
 
       it('depend on the new key after a rotation', async () => {
         const { databases, key, other } = await open(deployment);
-        const { issued } = await rotateKeyAndWebhooks(databases, key.id, { overlapMs: HOUR });
+        const { issued } = await rotateKeyAndDependents(databases, key.id, { overlapMs: HOUR });
         const handed = ['active', null, issued.id];
         assert.deepEqual(await statesOf(databases), [handed, handed, ['active', null, other.id]]);
-        await revokeKeyAndWebhooks(databases, key.id);
+        await revokeKeyAndDependents(databases, key.id);
         assert.deepEqual((await statesOf(databases))[0], handed, 'the old key is over, its webhooks are not');
-        await revokeKeyAndWebhooks(databases, issued.id);
+        await revokeKeyAndDependents(databases, issued.id);
         assert.deepEqual((await statesOf(databases))[0], ['disabled', 'key_revoked', issued.id]);
       });
     });
@@ -85,8 +85,8 @@ onEachEngine(engine => {
   describe('webhook events', () => {
     it('have the webhook without the query of its URL, and the change', async () => {
       const { databases, accountId } = await open('production');
-      await databases.webhooks.write(tx => disableWebhooksOfAccount(tx, accountId, 'account_suspended'));
-      const events = await eventsOf<object>(databases.webhooks, 'webhook', 3);
+      await databases.own.write(tx => disableWebhooksOfAccount(tx, accountId, 'account_suspended'));
+      const events = await eventsOf<object>(databases.own, 'webhook', 3);
       const webhook = { url: URL, accountId, scopes: ['pets:read', 'webhooks:write'] };
       assert.deepEqual(events.at(-1)!.data, {
         webhook: { ...webhook, status: 'disabled', disabledReason: 'account_suspended' },
@@ -99,8 +99,7 @@ onEachEngine(engine => {
   describe('disableWebhooksOfAccount', () => {
     it('disables all active webhooks of the accounts once', async () => {
       const { databases, accountId } = await open('staging');
-      const disable = () =>
-        databases.webhooks.write(tx => disableWebhooksOfAccount(tx, accountId, 'account_suspended'));
+      const disable = () => databases.own.write(tx => disableWebhooksOfAccount(tx, accountId, 'account_suspended'));
       assert.deepEqual(
         (await disable()).map(({ id }) => id),
         [1, 2, 3],

@@ -1,3 +1,5 @@
+import { endImportsOfKey, handOverImports, importsEndedWith } from '../imports/authority.ts';
+import type { ImportRow } from '../imports/import.ts';
 import type { IssuedKey, Key } from '../keys/key.ts';
 import { getKey, revokeKey, rotateKey } from '../keys/keys.ts';
 import type { Origin } from '../lib/origin.ts';
@@ -9,64 +11,76 @@ import type { WebhookRow } from './webhook.ts';
 export interface KeyDatabases {
   /** Production's database, which stores all keys. */
   readonly accounts: Database;
-  /** The database of the key's deployment, with its webhooks; absent if it cannot be opened. */
-  readonly webhooks: Database | undefined;
+  /** The database of the key's deployment, with its webhooks and imports; absent if it cannot be opened. */
+  readonly own: Database | undefined;
 }
 
-/** A key that was changed, with the webhooks that were changed with it. */
+/** A key that was changed, with the webhooks that were changed with it, and the imports that it has ended. */
 export interface ChangedKey {
   readonly key: Key;
   readonly webhooks: readonly WebhookRow[];
+  readonly imports: readonly ImportRow[];
 }
 
 /**
- * Revokes a key, and disables its webhooks: in the same transaction if one database has both. Otherwise the second
- * transaction may be missing after a crash; then the job of the serving process disables them, and until it does, nothing
- * is sent. Idempotent.
+ * Revokes a key, disables its webhooks and ends its imports: in the same transaction if one database has all. Otherwise the
+ * second transaction may be missing after a crash; then the jobs of the serving process do it, and until they do, nothing is
+ * sent or imported. Idempotent.
  * @param keepWebhooks whether the webhooks stay active, and depend on their account alone
- * @returns the key, and the webhooks that its revocation disabled, or that this call kept
+ * @returns the key, the webhooks that its revocation disabled, or that this call kept, and the imports that it ended
  * @throws {UserError} when the key does not exist
  */
-export async function revokeKeyAndWebhooks(
-  databases: KeyDatabases,
+export async function revokeKeyAndDependents(
+  { accounts, own }: KeyDatabases,
   id: string,
   { keepWebhooks = false, origin }: { readonly keepWebhooks?: boolean; readonly origin?: Origin } = {},
 ): Promise<ChangedKey> {
-  const { accounts, webhooks: own } = databases;
-  const change = async (tx: Transaction) => {
+  const changeWebhooks = async (tx: Transaction) => {
     if (keepWebhooks) return handOverWebhooks(tx, id, null);
     await disableWebhooksOfKey(tx, id, 'key_revoked');
     // The serving process may have been faster.
     return disabledWebhooksOfKey(tx, id, 'key_revoked');
   };
+  const key = await getKey(accounts, id);
   if (own === accounts) {
-    return accounts.write(async tx => ({ key: await revokeKey(tx, id), webhooks: await change(tx) }), origin);
+    return accounts.write(async tx => {
+      await endImportsOfKey(tx, key);
+      const revoked = await revokeKey(tx, id);
+      return { key: revoked, webhooks: await changeWebhooks(tx), imports: await importsEndedWith(tx, key) };
+    }, origin);
   }
-  await getKey(accounts, id);
   // Webhooks to keep must no longer depend on the key when it is revoked.
-  const kept = keepWebhooks ? await own?.write(change, origin) : undefined;
-  const key = await accounts.write(tx => revokeKey(tx, id), origin);
-  return { key, webhooks: kept ?? (await own?.write(change, origin)) ?? [] };
+  const kept = keepWebhooks ? await own?.write(changeWebhooks, origin) : undefined;
+  const revoked = await accounts.write(tx => revokeKey(tx, id), origin);
+  const changed = await own?.write(async tx => {
+    await endImportsOfKey(tx, key);
+    return { webhooks: kept ?? (await changeWebhooks(tx)), imports: await importsEndedWith(tx, key) };
+  }, origin);
+  return { key: revoked, webhooks: [], imports: [], ...changed };
 }
 
 /**
- * Rotates a key, and makes its webhooks depend on the new one, as `revokeKeyAndWebhooks` does.
+ * Rotates a key, and makes its webhooks and imports depend on the new one, as `revokeKeyAndDependents` does.
  * @see rotateKey
  */
-export async function rotateKeyAndWebhooks(
-  { accounts, webhooks: own }: KeyDatabases,
+export async function rotateKeyAndDependents(
+  { accounts, own }: KeyDatabases,
   id: string,
   { overlapMs, expiresAt, maxDays, origin }: RotationOptions,
 ): Promise<{ readonly issued: IssuedKey; readonly previous: Key; readonly webhooks: readonly WebhookRow[] }> {
   const rotate = (tx: Transaction) => rotateKey(tx, id, overlapMs, expiresAt, maxDays);
+  const handOver = async (tx: Transaction, { accountId, id: toId }: IssuedKey) => {
+    await handOverImports(tx, { accountId, keyId: id }, toId);
+    return handOverWebhooks(tx, id, toId);
+  };
   if (own === accounts) {
     return accounts.write(async tx => {
       const rotated = await rotate(tx);
-      return { ...rotated, webhooks: await handOverWebhooks(tx, id, rotated.issued.id) };
+      return { ...rotated, webhooks: await handOver(tx, rotated.issued) };
     }, origin);
   }
   const rotated = await accounts.write(rotate, origin);
-  const webhooks = (await own?.write(tx => handOverWebhooks(tx, id, rotated.issued.id), origin)) ?? [];
+  const webhooks = (await own?.write(tx => handOver(tx, rotated.issued), origin)) ?? [];
   return { ...rotated, webhooks };
 }
 

@@ -6,7 +6,7 @@ import { findPassword } from '../../sessions/passwords.ts';
 import { field, form, notice } from '../../web/forms.ts';
 import { type AccountVisit, accountPage, type View } from '../../web/page.ts';
 import { nowOf } from '../../web/site.ts';
-import { suspendWithWebhooks } from '../../webhooks/account-changes.ts';
+import { suspendWithDependents } from '../../webhooks/account-changes.ts';
 import { cancelOwnDeletion, requestOwnDeletion } from '../accounts.ts';
 import { exportAccount } from '../export/export.ts';
 import { currentPasswordError } from './account.ts';
@@ -50,7 +50,7 @@ export const deleteAccount = accountPage({
     }
     const databases = { accounts: site.accounts, staging: site.deployments.get('staging')?.database };
     try {
-      await suspendWithWebhooks(databases, account.id, (tx, id) => requestOwnDeletion(tx, id, GRACE_MS), origin);
+      await suspendWithDependents(databases, account.id, (tx, id) => requestOwnDeletion(tx, id, GRACE_MS), origin);
     } catch (error) {
       if (error instanceof UserError) return deletionView(visit, { values: { name }, errors: { form: error.message } });
       throw error;

@@ -1,8 +1,9 @@
 import { getAccount, keepAccount, recordTransfer, requestDeletion, requireLasting } from '../../accounts/accounts.ts';
+import { importOf } from '../../imports/import.ts';
 import { parseDuration } from '../../lib/time.ts';
 import { transferPets } from '../../orders/transfer.ts';
 import type { Database, DeploymentName } from '../../schema.ts';
-import { revokeKeysAndWebhooks } from '../../webhooks/account-changes.ts';
+import { revokeKeysAndDependents } from '../../webhooks/account-changes.ts';
 import { webhookOf } from '../../webhooks/webhook.ts';
 import { type Command, deploymentOption, type Option, UsageError } from '../command.ts';
 import { storedLocations, untilEffective, withAccountDatabases, withAccounts, withDatabase } from '../databases.ts';
@@ -41,23 +42,32 @@ export const accountDelete: Command = {
 
 export const accountRevokeKeys: Command = {
   name: 'account revoke-keys',
-  summary: 'Revoke all API keys of an account for good, and disable the webhooks that depend on them.',
+  summary:
+    'Revoke all API keys of an account for good, disable the webhooks that depend on them, and end their imports.',
   details:
-    'Takes effect before the command ends. Lists the keys that it revoked, each with the webhooks that it disabled. Safe to repeat.',
+    'Takes effect before the command ends. Lists the keys that it revoked, each with the webhooks that it disabled and the imports that it ended. Safe to repeat.',
   arguments: accountArgument,
   examples: { 'petstore account revoke-keys 7': 'after a leak' },
   async run(invocation) {
     const id = idOf(invocation);
     const revoked = await withAccountDatabases(invocation, async databases => {
       await getAccount(databases.accounts, id);
-      const keys = await revokeKeysAndWebhooks(databases, id);
+      const keys = await revokeKeysAndDependents(databases, id);
       await untilEffective(databases.accounts);
       return keys;
     });
     const now = invocation.clock.now();
-    const value = revoked.map(({ key, webhooks }) => ({ ...keyValue(key, now), webhooks: webhooks.map(webhookOf) }));
-    const rows = value.map(({ webhooks, ...key }) => ({ ...key, disabledWebhooks: webhooks.map(({ id }) => id) }));
-    const columns = ['id', 'deployment', 'scopes', 'createdAt', 'disabledWebhooks'];
+    const value = revoked.map(({ key, webhooks, imports }) => ({
+      ...keyValue(key, now),
+      webhooks: webhooks.map(webhookOf),
+      imports: imports.map(row => importOf(row, invocation.config.bounds)),
+    }));
+    const rows = value.map(({ webhooks, imports, ...key }) => ({
+      ...key,
+      disabledWebhooks: webhooks.map(({ id }) => id),
+      endedImports: imports.map(({ id }) => id),
+    }));
+    const columns = ['id', 'deployment', 'scopes', 'createdAt', 'disabledWebhooks', 'endedImports'];
     return { value, text: style => listing(style, rows, columns, 'The account has no keys left to revoke.') };
   },
 };

@@ -10,7 +10,7 @@ import {
 } from '../../accounts/accounts.ts';
 import { LIMIT_MAX, type PlanName, plans } from '../../plans/plan.ts';
 import type { Database, Transaction } from '../../schema.ts';
-import { suspendWithWebhooks } from '../../webhooks/account-changes.ts';
+import { suspendWithDependents } from '../../webhooks/account-changes.ts';
 import { asUsage, type Command, type CommandOutput, type Invocation, type Option, UsageError } from '../command.ts';
 import { hasDatabase, untilEffective, withAccountDatabases, withAccounts } from '../databases.ts';
 import { describe, listing, type Value, withTimes } from '../text.ts';
@@ -111,7 +111,8 @@ export const accountUpdate: Command = {
 
 export const accountSuspend: Command = {
   name: 'account suspend',
-  summary: 'Suspend an account: its API keys are rejected, its event streams end, and its webhooks are disabled.',
+  summary:
+    'Suspend an account: its API keys are rejected, its event streams and imports end, and its webhooks are disabled.',
   details:
     'Takes effect before the command ends. Its animals, orders and holds stay, and messages to it are still stored. Safe to repeat.',
   arguments: accountArgument,
@@ -134,7 +135,7 @@ export async function suspended(invocation: Invocation, suspend: (tx: Transactio
   const id = idOf(invocation);
   return output(
     await withAccountDatabases(invocation, async databases => {
-      const account = await suspendWithWebhooks(databases, id, suspend);
+      const account = await suspendWithDependents(databases, id, suspend);
       await untilEffective(databases.accounts);
       return account;
     }),

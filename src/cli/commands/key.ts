@@ -1,3 +1,4 @@
+import { type ImportRow, importOf } from '../../imports/import.ts';
 import {
   budgetOf,
   budgetText,
@@ -14,7 +15,7 @@ import { createKey, listKeys } from '../../keys/keys.ts';
 import { formatTime, parseDuration } from '../../lib/time.ts';
 import { LIMIT_MAX } from '../../plans/plan.ts';
 import type { DeploymentName } from '../../schema.ts';
-import { revokeKeyAndWebhooks, rotateKeyAndWebhooks } from '../../webhooks/key-changes.ts';
+import { revokeKeyAndDependents, rotateKeyAndDependents } from '../../webhooks/key-changes.ts';
 import { type WebhookRow, webhookOf } from '../../webhooks/webhook.ts';
 import {
   asUsage,
@@ -128,10 +129,11 @@ export const keyList: Command = {
 
 export const keyRevoke: Command = {
   name: 'key revoke',
-  summary: 'Revoke an API key for good, and disable the webhooks that depend on it.',
+  summary: 'Revoke an API key for good, disable the webhooks that depend on it, and end its imports.',
   details:
-    'Once the command has finished, requests with the key are rejected, its event streams end, and nothing is sent to its ' +
-    'webhooks. It lists the webhooks that it disabled; their owner can activate them again with another key.',
+    'Once the command has finished, requests with the key are rejected, its event streams and imports end, and nothing is ' +
+    'sent to its webhooks. It lists the webhooks that it disabled, which their owner can activate again with another key, and ' +
+    'the imports that it ended.',
   arguments: { ID: 'The public part of the key; see `petstore key list`.' },
   options: {
     'keep-webhooks': { description: 'Keep its webhooks active: they then depend on their account alone.' },
@@ -143,26 +145,30 @@ export const keyRevoke: Command = {
   async run(invocation) {
     const id = invocation.arguments['ID']!;
     const keepWebhooks = invocation.options['keep-webhooks'] !== undefined;
-    const { key, webhooks } = await withKeyDatabases(
+    const { key, webhooks, imports } = await withKeyDatabases(
       invocation,
       id,
       async databases => {
-        const revoked = await revokeKeyAndWebhooks(databases, id, { keepWebhooks });
+        const revoked = await revokeKeyAndDependents(databases, id, { keepWebhooks });
         await untilEffective(databases.accounts);
         return revoked;
       },
       { required: keepWebhooks },
     );
-    const value = { ...keyValue(key, invocation.clock.now()), webhooks: webhooks.map(webhookOf) };
+    const value = {
+      ...keyValue(key, invocation.clock.now()),
+      webhooks: webhooks.map(webhookOf),
+      imports: imports.map(row => importOf(row, invocation.config.bounds)),
+    };
     const change = keepWebhooks ? 'Kept its webhooks' : 'Disabled its webhooks';
-    return { value, text: () => `Revoked the key ${key.id}.${webhookLines(change, webhooks)}` };
+    return { value, text: () => `Revoked the key ${key.id}.${webhookLines(change, webhooks)}${importLines(imports)}` };
   },
 };
 
 export const keyRotate: Command = {
   name: 'key rotate',
   summary: 'Replace an API key: show the token of the new key once, and let the old key work for a while.',
-  details: 'The webhooks that depend on the old key depend on the new one from then on.',
+  details: 'The webhooks and imports that depend on the old key depend on the new one from then on.',
   arguments: { ID: 'The public part of the old key; see `petstore key list`.' },
   options: {
     overlap: {
@@ -183,7 +189,7 @@ export const keyRotate: Command = {
     const expiresAt = options.expires === 'never' ? null : expiryOf(options.expires, clock.now());
     const id = invocation.arguments['ID']!;
     const { issued, previous } = await withKeyDatabases(invocation, id, databases =>
-      rotateKeyAndWebhooks(databases, id, { overlapMs, expiresAt, maxDays: config.keyLifetimeDays }),
+      rotateKeyAndDependents(databases, id, { overlapMs, expiresAt, maxDays: config.keyLifetimeDays }),
     );
     const now = clock.now();
     const expiry = `The key ${previous.id} expires at ${formatTime(previous.expiresAt!)}.`;
@@ -211,6 +217,13 @@ function issuedText(style: Style, key: IssuedKey): string {
 function webhookLines(change: string, webhooks: readonly WebhookRow[]): string {
   if (webhooks.length === 0) return '';
   return `\n\n${change}:\n${webhooks.map(({ id, url }) => `  ${id}  ${url}`).join('\n')}`;
+}
+
+/** Returns a paragraph about imports that were ended; nothing if there are none. */
+function importLines(imports: readonly ImportRow[]): string {
+  if (imports.length === 0) return '';
+  const lines = imports.map(row => `  ${row.id}  ${row.rows_read} of ${row.row_count} rows done`);
+  return `\n\nEnded its imports:\n${lines.join('\n')}`;
 }
 
 function listOf(text: string | undefined): string[] | undefined {

@@ -5,7 +5,7 @@ import { boundOf } from '../../plans/plan.ts';
 import { form, notice } from '../../web/forms.ts';
 import type { AccountVisit, View } from '../../web/page.ts';
 import { badge, facts, table } from '../../web/parts.ts';
-import { type ImportError, type ImportRow, importErrors, KEEPS_FILE, needConfirmation } from '../import.ts';
+import { type ImportError, type ImportRow, importErrors, isPaused, KEEPS_FILE, needConfirmation } from '../import.ts';
 import { TOO_MANY } from '../removals.ts';
 
 export const presetTitles: Readonly<Record<ExportPreset, string>> = {
@@ -23,10 +23,12 @@ export function titleOf({ dry_run }: ImportRow): string {
   return dry_run === 0 ? 'Import' : 'Preview';
 }
 
-export function stateBadge({ state }: ImportRow): Html {
+export function stateBadge(row: ImportRow): Html {
+  const { state } = row;
   if (state === 'completed') return badge('good', 'Completed');
   if (state === 'failed') return badge('bad', 'Failed');
   if (state === 'canceled') return badge('warn', 'Canceled');
+  if (isPaused(row)) return badge('warn', 'Paused');
   return badge('', state === 'receiving' ? 'Uploading' : 'In progress');
 }
 
@@ -62,7 +64,12 @@ export async function importView(visit: AccountVisit, row: ImportRow, now: numbe
 ${outcomeNotice(row)}
 <div id="progress"${isRunning && html` data-running="yes"`}>${isRunning && progressView(row)}
 ${facts([
-  ['State', stateBadge(row)],
+  [
+    'State',
+    isPaused(row)
+      ? html`${stateBadge(row)} until ${timeHtml(row.paused_until)}, because its API key is banned`
+      : stateBadge(row),
+  ],
   ['File', html`${row.format === 'csv' ? 'CSV' : 'NDJSON'}, ${presetTitles[row.preset as ExportPreset] ?? row.preset}`],
   ['Arrived', timeHtml(row.created_at)],
   ['Rows', countText(row.row_count)],
@@ -89,7 +96,7 @@ function countTitle(name: string, { dry_run }: ImportRow): string {
 }
 
 function outcomeNotice(row: ImportRow): Html | undefined {
-  if (row.state === 'failed') return notice('alert', html`<p>${failureText(row)}</p>`);
+  if (row.state === 'failed') return notice('alert', html`<p>${failureText(row)}</p>${progressText(row)}`);
   if (row.ended_at === null) return undefined;
   if (row.dry_run !== 0) return notice('status', html`<p>This is a preview: nothing has been changed.</p>`);
   const text = row.state === 'canceled' ? 'The import was canceled. What it had done stays.' : 'The import is done.';
@@ -99,6 +106,14 @@ function outcomeNotice(row: ImportRow): Html | undefined {
 function failureText({ code, message, removals, existing }: ImportRow): string {
   if (code !== TOO_MANY) return message ?? '';
   return `Nothing was changed: the import would delete ${removals} of ${existing} animals, which is not what was confirmed. Preview the file again.`;
+}
+
+/** Says how far a failed import is, and what running its file again does; nothing if it was refused as a whole. */
+function progressText({ code, dry_run, rows_read, row_count }: ImportRow): Html | undefined {
+  if (code === TOO_MANY) return undefined;
+  if (dry_run !== 0) return html`<p>This was a preview: nothing has been changed.</p>`;
+  return html`<p>${countText(rows_read)} of ${countText(row_count)} rows are done, and stay. It is safe to run the file again: each
+row finds its animal by the identifier in the file, so none is added twice.</p>`;
 }
 
 function progressView({ rows_read, row_count, state }: ImportRow): Html {

@@ -102,6 +102,7 @@ const importsInTurn = query((db, p: Params<{ after: number; now: number; limit: 
     .selectFrom('imports')
     .selectAll()
     .where('ended_at', 'is', null)
+    .where('paused_until', 'is', null)
     .where(sql<boolean>`exists (
       select 1 from photo_sources where import_id = imports.id and photo_sources.due_at <= ${p.now}
     )`)

@@ -36,6 +36,7 @@ const countWaiting = query((db, p: Params<{ id: number }>) =>
     .where('due_at', 'is not', null),
 );
 
-const makeDue = query((db, p: Params<{ id: number; now: number }>) =>
+/** Makes the next step of an import due. */
+export const makeDue = query((db, p: Params<{ id: number; now: number }>) =>
   db.updateTable('imports').set({ due_at: p.now }).where('id', '=', p.id).where('state', '=', sql.lit('fetching')),
 );

@@ -5,12 +5,15 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
 import { type Engine, onEachEngine, silent } from '../../../test/support/engines.ts';
+import { addImporters } from '../../../test/support/import-accounts.ts';
 import { hashOf, image } from '../../../test/support/photos.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
 import { steps } from '../../accounts/deletion/steps.ts';
+import { revokeKey } from '../../keys/keys.ts';
 import { testClock } from '../../lib/clock.ts';
 import { openOutgoingClient } from '../../lib/http/client/client.ts';
 import { DAY_MS } from '../../lib/time.ts';
+import { type Ban, newBan } from '../../limits/bans.ts';
 import { deletePet, getPet } from '../../pets/pets.ts';
 import { DiskStore } from '../../photos/files/disk-store.ts';
 import { PhotoEncoder } from '../../photos/files/encoder.ts';
@@ -18,7 +21,7 @@ import { PhotoFiles } from '../../photos/files/photo-files.ts';
 import { petPhotos } from '../../photos/holders.ts';
 import { deletePhoto } from '../../photos/photos.ts';
 import { photosOf } from '../../photos/references.ts';
-import { query, sql } from '../../schema.ts';
+import { type Params, query, sql } from '../../schema.ts';
 import { importErrors, importOf } from '../import.ts';
 import { importJob } from '../import-job.ts';
 import { activateImport, cancelImport, getImport } from '../imports.ts';
@@ -84,17 +87,18 @@ async function openStore(
   const deployment = { database, clock, bounds, photos };
   const now = () => clock.now();
   const rules = { categories: 'open', bounds: {}, photoNetworks: networks } as const;
-  const rows = importJob({ database, rules, now });
-  const openJob = () => photoFetchJob({ deployment, outgoing, deadlineMs, now });
+  const rows = importJob({ database, accounts: database, rules, now });
+  const openJob = () => photoFetchJob({ deployment, accounts: database, outgoing, deadlineMs, now });
   const job = openJob();
+  const origin = await addImporters(database);
   const options: ImportOptions = {
     ...{ accountId: 1, plan: 'free', mode: 'upsert', preset: 'petfinder', format: 'csv', dryRun: false },
-    origin: { accountId: 1, keyId: 'k', requestId: 'r', address: '192.0.2.1' },
+    origin,
     ...{ confirmRemovals: undefined, currency: undefined, storedMax: 1_000_000 },
   };
   const never = new AbortController().signal;
   return {
-    ...{ server, clock, database, photos, openJob },
+    ...{ server, clock, database, photos, openJob, keyId: origin.keyId },
     async begin(lines: readonly string[], more: Partial<ImportOptions> = {}) {
       const text = `ID,AnimalName,Type,photo1,photo2,photo3\n${lines.join('\n')}\n`;
       const file = (async function* () {
@@ -144,6 +148,10 @@ async function openStore(
 }
 
 const latestImport = query(db => db.selectFrom('imports').selectAll().orderBy('id', 'desc').limit(1));
+
+const insertBan = query((db, p: Params<Pick<Ban, 'keyId' | 'step' | 'bannedAt' | 'until'>>) =>
+  db.insertInto('bans').values({ key_id: p.keyId, step: p.step, banned_at: p.bannedAt, until: p.until }),
+);
 
 const wantMany = query(db => db.updateTable('imports').set({ photos_wanted: 9_999 }));
 
@@ -276,6 +284,44 @@ describe('photos of imports', () => {
       store.clock.advance(60_000);
       await store.work(false);
       assert.deepEqual(await store.outcome(id), ['completed', 1, 1, 0]);
+    });
+
+    it('are neither fetched nor added once the key of the import has ended', async t => {
+      const store = await openStore(t, engine);
+      const { server, database } = store;
+      server.on('/1', async (_, response) => {
+        await database.write(tx => revokeKey(tx, store.keyId));
+        response.writeHead(200, { 'content-type': 'image/jpeg' }).end(red);
+      });
+      server.serve('/2', green);
+      const id = await store.begin([`A,Rex,Dog,${server.url('/1')},${server.url('/2')},`]);
+      await store.workRows();
+      const { jobs } = await store.claim();
+      assert.equal(jobs.length, 2);
+      await store.run(jobs[0]!);
+      await store.run(jobs[1]!);
+      assert.deepEqual(server.requests, ['/1']);
+      await store.workRows();
+      assert.deepEqual(await store.outcome(id), ['failed', 2, 0, 0]);
+      assert.equal((await getImport(database, owner, id)).code, 'revoked_api_key');
+      assert.deepEqual(await store.hashes(), []);
+      assert.equal(await store.sources(), 0);
+    });
+
+    it('wait while the key of the import is banned', async t => {
+      const store = await openStore(t, engine);
+      const { server, database, clock } = store;
+      server.serve('/1', red);
+      const id = await store.begin([`A,Rex,Dog,${server.url('/1')},,`]);
+      await store.workRows();
+      const ban = newBan(store.keyId, undefined, clock.now());
+      await database.write(tx => tx.run(insertBan, ban));
+      await store.work(false);
+      assert.deepEqual([await store.outcome(id), server.requests], [['paused', 1, 0, 0], []]);
+      assert.deepEqual((await store.claim()).jobs, []);
+      clock.advance(ban.until - clock.now());
+      await store.work(false);
+      assert.deepEqual([await store.outcome(id), server.requests], [['completed', 1, 1, 0], ['/1']]);
     });
 
     it('are fetched after a kill, and added once', async t => {

@@ -1,11 +1,18 @@
+import { createAuthorityCheck } from '../../keys/authority-check.ts';
+import { RequestError } from '../../lib/http/client/outcome.ts';
 import type { JobType } from '../../lib/jobs/job-loop.ts';
+import type { Reader } from '../../schema.ts';
+import { dependentOf } from '../authority.ts';
 import { type ClaimedSource, PhotoClaimer, releaseClaims, TOTAL } from './claim.ts';
+import { makeDue } from './completion.ts';
 import { failureOf } from './failure.ts';
 import { type FetchDeps, fetchPhoto } from './fetch.ts';
 import { recordFailure, recordFetched } from './record.ts';
 
 /** What the job needs. */
 export interface PhotoFetchDeps extends FetchDeps {
+  /** Production's database, which stores accounts and keys. */
+  readonly accounts: Reader;
   /** Called when a photo is done: its import may have ended. */
   onDone?(): void;
   now(): number;
@@ -19,6 +26,15 @@ export function photoFetchJob(deps: PhotoFetchDeps): JobType<ClaimedSource, 'imp
   const { deployment, now } = deps;
   const { database } = deployment;
   const claimer = new PhotoClaimer(database);
+  const mayAct = createAuthorityCheck(deps.accounts, now);
+
+  async function requireAuthority(source: ClaimedSource): Promise<void> {
+    if (await mayAct(dependentOf(source.import))) return;
+    // Its next step ends or pauses the import.
+    await database.write(tx => tx.run(makeDue, { id: source.import_id, now: tx.now }));
+    throw new RequestError('withdrawn');
+  }
+
   return {
     name: 'import_photos',
     concurrency: TOTAL,
@@ -31,7 +47,11 @@ export function photoFetchJob(deps: PhotoFetchDeps): JobType<ClaimedSource, 'imp
     async run(source, stopping) {
       const startedAt = now();
       try {
-        await fetchPhoto(deps, source, stopping, facts => recordFetched(deployment, source, facts));
+        await requireAuthority(source);
+        await fetchPhoto(deps, source, stopping, async facts => {
+          await requireAuthority(source);
+          await recordFetched(deployment, source, facts);
+        });
       } catch (error) {
         await recordFailure(database, source, failureOf(error), startedAt);
       } finally {

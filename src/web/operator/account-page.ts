@@ -4,7 +4,7 @@ import { parseDuration } from '../../lib/time.ts';
 import { UserError } from '../../lib/user-error.ts';
 import type { PlanName } from '../../plans/plan.ts';
 import type { Transaction } from '../../schema.ts';
-import { suspendWithWebhooks } from '../../webhooks/account-changes.ts';
+import { suspendWithDependents } from '../../webhooks/account-changes.ts';
 import { idOf } from '../lists.ts';
 import { type AccountVisit, operatorPage, type PageResult } from '../page.ts';
 import { accountView, GRACES } from './account-view.ts';
@@ -71,7 +71,7 @@ async function change(
 }
 
 function suspend(visit: AccountVisit, id: number, work: (tx: Transaction, id: number) => Promise<Account>) {
-  return suspendWithWebhooks(databasesOf(visit), id, work, visit.origin);
+  return suspendWithDependents(databasesOf(visit), id, work, visit.origin);
 }
 
 /** Returns the account that the path names, also a deleted one; `undefined` if there is none. */

@@ -23,7 +23,7 @@ export const GRACES = { '30d': '30 days', '7d': '7 days', '24h': '24 hours', '0s
 
 const doneTexts = {
   updated: 'The account is changed. The next request counts against its limits.',
-  suspended: 'The account is suspended. Its keys are rejected, and its webhooks are disabled.',
+  suspended: 'The account is suspended. Its keys are rejected, its imports have ended, and its webhooks are disabled.',
   resumed: 'The account is resumed. Its keys are accepted again. Its owner activates the webhooks again.',
   deleting: 'The account is suspended, and will be deleted when the grace period ends.',
 };
@@ -190,7 +190,7 @@ ${table('Use', ['What', ...deployments.map(titleOf)], rows, '')}`;
 function lifeForms(visit: AccountVisit, { id, suspendedAt, deleteAt }: Account): Html {
   if (suspendedAt === undefined) {
     return html`<h2>Suspend</h2>
-<p>Its keys are rejected, its event streams end, and its webhooks are disabled. Its animals and orders stay.</p>
+<p>Its keys are rejected, its event streams and imports end, and its webhooks are disabled. Its animals and orders stay.</p>
 ${form(visit, { action: `/operator/accounts/${id}/suspend`, submit: 'Suspend account', danger: true }, '')}`;
   }
   const [title, submit] =

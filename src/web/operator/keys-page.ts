@@ -1,10 +1,10 @@
 import { type Key, keyState } from '../../keys/key.ts';
 import { findKey } from '../../keys/keys.ts';
-import { keyFacts, revokeForm, stateBadge } from '../../keys/views.ts';
-import { html, timeHtml } from '../../lib/html/html.ts';
+import { endedImports, keyFacts, revokeForm, stateBadge } from '../../keys/views.ts';
+import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { countText } from '../../lib/text.ts';
 import { type Ban, findActiveBan, liftBan, listBans, stepMinutes } from '../../limits/bans.ts';
-import { revokeKeyAndWebhooks } from '../../webhooks/key-changes.ts';
+import { revokeKeyAndDependents } from '../../webhooks/key-changes.ts';
 import { doneNotice, form, notice } from '../forms.ts';
 import { titleOf } from '../layout.ts';
 import { type AccountVisit, operatorPage, type View } from '../page.ts';
@@ -60,11 +60,13 @@ export const keyPage = operatorPage({
   async show(visit) {
     const key = await findKey(visit.site.accounts, visit.parameters['keyId']!);
     if (key === undefined) return undefined;
-    return keyView(visit, key, await findActiveBan(visit.site.accounts, key.id, nowOf(visit.site)));
+    const { site } = visit;
+    const imports = visit.query.get('done') === 'revoked' ? await endedImports(site, key) : undefined;
+    return keyView(visit, key, await findActiveBan(site.accounts, key.id, nowOf(site)), imports);
   },
 });
 
-/** Revokes a key, and disables its webhooks. */
+/** Revokes a key, disables its webhooks and ends its imports. */
 export const revokePage = operatorPage({
   path: '/operator/keys/{keyId}/revoke',
   title: 'Revoke a key',
@@ -72,7 +74,7 @@ export const revokePage = operatorPage({
     const { site, form: sent, origin } = visit;
     const key = await findKey(visit.site.accounts, visit.parameters['keyId']!);
     if (key === undefined) return undefined;
-    await revokeKeyAndWebhooks(keyDatabases(site, key), key.id, {
+    await revokeKeyAndDependents(keyDatabases(site, key), key.id, {
       keepWebhooks: sent.get('keepWebhooks') === 'yes',
       origin,
     });
@@ -99,10 +101,11 @@ const doneTexts = {
   ended: 'The key is not banned: its ban has ended, or was lifted.',
 };
 
-function keyView(visit: AccountVisit, key: Key, ban: Ban | undefined): View {
+/** @param imports the sentences about imports that ended with the key */
+function keyView(visit: AccountVisit, key: Key, ban: Ban | undefined, imports: Html | undefined): View {
   const { id, name, accountId } = key;
   const state = keyState(key, nowOf(visit.site));
-  const done = doneNotice(doneTexts, visit.query.get('done'));
+  const done = doneNotice(doneTexts, visit.query.get('done'), imports);
   return {
     title: name ?? id,
     styles,
