@@ -134,6 +134,7 @@ export function notice(kind: 'status' | 'alert', content: HtmlValue): Html {
 /**
  * Returns the message about a change that a form made, after the redirect to the page with its name in the query.
  * @param name a query parameter, which only selects one of the texts and is never shown
+ * @param more what the message says besides
  */
 export function doneNotice(
   texts: Readonly<Record<string, string>>,

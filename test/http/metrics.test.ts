@@ -60,7 +60,8 @@ overEachEngine(engine => {
     assert.ok(Math.abs(value('process_start_time_seconds')! - Date.now() / 1000) < 600);
     assert.equal(value('petstore_build_info', { node: process.versions.node }), 1);
 
-    const ofOtherSetups = /^petstore_(access_log|trace|backup|valkey|storage_(pool|wal|flush|checkpoint|free))_|^nodejs_gc_/;
+    const ofOtherSetups =
+      /^petstore_(access_log|trace|backup|valkey|storage_(pool|wal|flush|checkpoint|free))_|^nodejs_gc_/;
     const missing = metrics.filter(({ name }) => !families.has(name) && !ofOtherSetups.test(name));
     assert.deepEqual(missing, []);
     for (const [name, { type }] of families) {
