@@ -10,7 +10,7 @@ import { createPet } from '../pets/pets.ts';
 import { retentionJob } from '../retention.ts';
 import { type Database, query, sql } from '../schema.ts';
 import { listAuditEntries } from './list.ts';
-import { convertErasure } from './retention.ts';
+import { convertErasure, eraseOrigins } from './retention.ts';
 
 const YEAR = 365 * DAY_MS;
 const cat = { name: 'Minka', categoryId: 2 };
@@ -72,7 +72,7 @@ function request(requestId: string) {
 
 /** Runs the retention job, and returns the number of rows of each transaction. */
 async function retain(database: Database): Promise<number[]> {
-  const job = retentionJob({ database, auditKeptMs: YEAR });
+  const job = retentionJob({ database, retention: [(tx, limit) => eraseOrigins(tx, YEAR, limit)] });
   const sizes: number[] = [];
   for (;;) {
     const { rows } = await job.claim(1);
