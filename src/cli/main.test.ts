@@ -268,6 +268,7 @@ describe('wrong usage', () => {
     ['restore one two', /takes no argument "two"/],
     ['verify production', /takes no argument "production"/],
     ['migrate up', /takes no argument "up"/],
+    ['compact staging', /takes no argument "staging"/],
     ['webhook list --limit 0', /--limit must be/],
     ['webhook show', /needs ID\./],
     ['webhook disable x', /ID must be a whole number/],
