@@ -185,13 +185,17 @@ export class Address {
     return problem;
   }
 
-  /** Logs every internal error, but only the first of a series of storage errors, or of rejections for lack of capacity. */
+  /**
+   * Logs every internal error, but only the first of a series of storage errors, or of rejections for lack of capacity. An
+   * index that is being filled is no error.
+   */
   #logProblem({ code, status, message, cause }: Problem, { request, requestId }: Exchange): void {
     const isThrottled = cause instanceof StorageError || status === 503;
     if (isThrottled && !this.#throttle.shouldLog(code)) return;
     const more = isThrottled ? ' Further requests that fail for this reason are not logged.' : '';
     const { traceId } = parseTraceparent(request.headers['traceparent']) ?? {};
-    this.#deps.log.error({ requestId, traceId, code, err: cause }, message + more);
+    const level = code === 'search_not_ready' ? 'info' : 'error';
+    this.#deps.log[level]({ requestId, traceId, code, err: cause }, message + more);
   }
 
   /** Builds and compresses the OpenAPI document on the first request, and again if that failed. */

@@ -182,7 +182,7 @@ function jobsOf(deps: JobDeps, wake: (name: JobName) => void): readonly Schedule
   const emailQueued = sender && (() => wake('mail'));
   return [
     { type: batchJob('pets', () => expireReservationBatch(database, now())), due: dueQueries.pets },
-    { ...wordIndexJob({ database, described: deps.searchDescriptions ?? false }), due: [] },
+    { ...wordIndexJob({ database, described: deps.searchDescriptions ?? false, now }), due: [] },
     { type: batchJob('holds', () => expireHolds(database, now())), due: dueQueries.holds },
     { type: batchJob('orders', () => expireOrders(database, now())), due: dueQueries.orders },
     { type: inboxDelivery({ database, emailQueued }), due: dueQueries.messages },

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { onEachEngine } from '../../test/support/engines.ts';
 import { storeFact } from '../facts.ts';
+import type { Problem } from '../lib/http/problem.ts';
 import { type Database, type Params, query } from '../schema.ts';
 import type { PetFilter } from './filter.ts';
 import { listPets } from './list.ts';
@@ -178,12 +179,41 @@ describe('listPets with words', () => {
       assert.deepEqual(others(after), others(before));
     });
 
+    it('says in Retry-After when the words of earlier pets will be there', async () => {
+      const database = await engine.open();
+      await addAll(
+        database,
+        Array.from({ length: 1000 }, (_, n) => ({ name: `Bo ${n}`, categoryId: 1 })),
+      );
+      await database.write(tx => tx.run(storeFact, { name: 'words', value: 'filling 0' }));
+      // Each batch of 200 pets takes four seconds.
+      let now = 0;
+      const { type } = wordIndexJob({ database, described: false, now: () => now });
+      const runBatch = async () => {
+        const { rows } = await type.claim(1);
+        now += 4000;
+        return rows;
+      };
+      await runBatch();
+      await runBatch();
+      let announced = 0;
+      await assert.rejects(walk(database, { words: ['bo'], sort: 'id' }), ({ headers }: Problem) => {
+        announced = Number(headers[1]);
+        return headers[0] === 'Retry-After';
+      });
+      const at = now;
+      while ((await runBatch()) > 0);
+      const taken = (now - 4000 - at) / 1000;
+      assert.ok(announced >= taken / 2 && announced <= taken * 2, `announced ${announced} s, took ${taken} s`);
+      assert.equal((await walk(database, { words: ['bo'], sort: 'id' })).length, 1000);
+    });
+
     it('finds words of descriptions while the setting is on', async () => {
       const database = await engine.open();
       const [first] = await addAll(database, [{ name: 'Ida', categoryId: 1, description: 'Loves Ida’s lakes' }]);
       const find = (q: string) => walk(database, { words: beginningsIn(q), sort: 'id' });
       const set = async (described: boolean) => {
-        const { type } = wordIndexJob({ database, described });
+        const { type } = wordIndexJob({ database, described, now: () => 0 });
         while ((await type.claim(1)).rows > 0);
       };
       assert.deepEqual(await find('lake'), []);

@@ -2,7 +2,7 @@ import { problem } from '../errors.ts';
 import { LAST_CHARACTER } from '../lib/text.ts';
 import { type Params, query, type Reader } from '../schema.ts';
 import { MERGED_MAX } from './merged-ids.ts';
-import { wordIndexState } from './word-index.ts';
+import { secondsToFill, wordIndexState } from './word-index.ts';
 
 /** How a list finds the pets whose words begin so. */
 export interface Search {
@@ -23,8 +23,12 @@ export interface Search {
  * @throws {Problem} `search_not_ready`
  */
 export async function searchOf(reader: Reader, beginnings: readonly string[], merges: boolean): Promise<Search> {
-  const { usable, described } = await wordIndexState(reader);
-  if (!usable) throw problem('search_not_ready', undefined, { headers: ['Retry-After', '60'] });
+  const state = await wordIndexState(reader);
+  const { usable, described } = state;
+  if (!usable) {
+    const seconds = await secondsToFill(reader, state);
+    throw problem('search_not_ready', undefined, { headers: ['Retry-After', String(seconds)] });
+  }
   if (beginnings.length === 0) return { merged: [], tested: [], described };
   let best: { readonly beginning: string; readonly words: readonly string[]; readonly rows: number } | undefined;
   // Longer beginnings are rarer.

@@ -58,21 +58,30 @@ export interface WordIndexState {
   readonly usable: boolean;
   /** Whether it has the words of descriptions. */
   readonly described: boolean;
+  /** How many ids it was filled by in a second. */
+  readonly idsPerSecond: number;
 }
 
 export async function wordIndexState(reader: Reader): Promise<WordIndexState> {
   const facts = new Map((await reader.all(stateFacts, {})).map(({ name, value }) => [name, value]));
-  const [state, filledTo] = (facts.get(PROGRESS) ?? COMPLETE).split(' ');
+  const [state, filledTo, idsPerSecond = IDS_PER_SECOND] = (facts.get(PROGRESS) ?? COMPLETE).split(' ');
   return {
     filledTo: state === COMPLETE ? Number.POSITIVE_INFINITY : Number(filledTo),
     usable: state !== FILLING,
     described: facts.get(DESCRIBED) === ON,
+    idsPerSecond: Number(idsPerSecond),
   };
+}
+
+/** Estimates when an index that is being filled is complete, in seconds: from 1 to an hour. */
+export async function secondsToFill(reader: Reader, { filledTo, idsPerSecond }: WordIndexState): Promise<number> {
+  const last = (await reader.first(lastPetId, {}))?.id ?? 0;
+  return Math.min(Math.max(1, Math.ceil((last - filledTo) / idsPerSecond)), 3600);
 }
 
 /**
  * The progress is a fact of the deployment: `complete`; `filling <id>` while the words of the pets after that id are
- * missing; or `refilling <id>` while only those of their descriptions are.
+ * missing; or `refilling <id>` while only those of their descriptions are. A third word is the speed of the job.
  */
 const PROGRESS = 'words';
 const COMPLETE = 'complete';
@@ -83,12 +92,21 @@ const DESCRIBED = 'words_of_descriptions';
 const ON = 'on';
 const OFF = 'off';
 
+export interface WordIndexDeps {
+  readonly database: Database;
+  /** Whether the words of descriptions are wanted. */
+  readonly described: boolean;
+  /** Returns milliseconds since the Unix epoch. */
+  now(): number;
+}
+
 /**
  * Returns the job that fills the index once per process: with the words of pets that an earlier release stored, and with the
  * words of descriptions, or without them, after the setting has changed. Several processes with the same setting can run it.
  */
-export function wordIndexJob({ database, described }: { readonly database: Database; readonly described: boolean }) {
+export function wordIndexJob({ database, described, now }: WordIndexDeps) {
   let applied = false;
+  let start: { readonly id: number; readonly at: number } | undefined;
   let complete = false;
   const fill = async () => {
     const state = await wordIndexState(database);
@@ -96,11 +114,19 @@ export function wordIndexJob({ database, described }: { readonly database: Datab
     if (complete) return 0;
     if (!applied) await database.write(tx => applySetting(tx, described));
     applied = true;
-    const rows = await fillWordBatch(database);
+    const { filledTo } = state;
+    if (Number.isFinite(filledTo)) start ??= { id: filledTo, at: now() };
+    const rows = await fillWordBatch(database, start && speedSince(start, { id: filledTo, at: now() }));
     complete = rows === 0;
     return rows;
   };
   return { type: batchJob('words', fill, PAUSE_MS), dueAt: () => (complete ? Number.POSITIVE_INFINITY : 0) };
+}
+
+/** Returns how many ids the index was filled by in a second; `undefined` if that is not known. */
+function speedSince(start: { id: number; at: number }, end: typeof start): number | undefined {
+  const speed = Math.round(((end.id - start.id) * 1000) / (end.at - start.at));
+  return speed >= 1 && Number.isFinite(speed) ? speed : undefined;
 }
 
 /** Starts to fill the index again if the setting has changed. */
@@ -112,8 +138,11 @@ async function applySetting(tx: Transaction, described: boolean): Promise<void> 
   await tx.run(storeFact, { name: PROGRESS, value: `${progress?.startsWith(FILLING) ? FILLING : REFILLING} 0` });
 }
 
-/** Adds the words of some pets to the index; returns 0 once it is complete. */
-export async function fillWordBatch(database: Database): Promise<number> {
+/**
+ * Adds the words of some pets to the index; returns 0 once it is complete.
+ * @param idsPerSecond how many ids it was filled by in a second
+ */
+export async function fillWordBatch(database: Database, idsPerSecond = IDS_PER_SECOND): Promise<number> {
   return database.write(async tx => {
     const [state, after] = ((await tx.first(lockedFact, { name: PROGRESS }))?.value ?? COMPLETE).split(' ');
     if (state === COMPLETE) return 0;
@@ -128,7 +157,10 @@ export async function fillWordBatch(database: Database): Promise<number> {
       await tx.run(deleteWords, { rows: pairsOf(unwanted) });
     }
     const last = pets.at(-1);
-    await tx.run(storeFact, { name: PROGRESS, value: last === undefined ? COMPLETE : `${state} ${last.id}` });
+    await tx.run(storeFact, {
+      name: PROGRESS,
+      value: last === undefined ? COMPLETE : `${state} ${last.id} ${idsPerSecond}`,
+    });
     return pets.length + 1;
   });
 }
@@ -136,6 +168,8 @@ export async function fillWordBatch(database: Database): Promise<number> {
 /** Few enough that a transaction stays short, and the pause after it. */
 const PETS_PER_BATCH = 200;
 const PAUSE_MS = 10;
+/** The speed until it is measured: a million pets take about 70 s. */
+const IDS_PER_SECOND = 14_000;
 
 /** Returns the rows of words as JSON. */
 function pairsOf(pets: readonly { readonly id: number; readonly words: ReadonlySet<string> }[]): string {
@@ -157,6 +191,8 @@ const stateFacts = query(db =>
     .select(['name', 'value'])
     .where('name', 'in', [sql.lit(PROGRESS), sql.lit(DESCRIBED)]),
 );
+
+const lastPetId = query(db => db.selectFrom('pets').select('id').orderBy('id', 'desc').limit(1));
 
 /** Selects rows `word` and `id` from a JSON array of pairs. */
 const pairs = (rows: unknown, engine: Reader['engine']) =>
