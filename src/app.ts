@@ -111,7 +111,7 @@ export async function createApp(options: AppOptions): Promise<App> {
           emailSender: name === 'production' ? emailSender : undefined,
           webhooks: { ...webhooks, scheduleMs: config.webhookScheduleMs },
           eventsKeptMs,
-          photos: photos.files.store,
+          photos: photos.files,
           categoryRules: categoryRulesOf(config),
           isServing: () => [...addresses.values()].some(address => address.isServing),
           photoFetches: { deployment, outgoing: webhooks.outgoing },

@@ -232,7 +232,7 @@ const byStatus = {
     ],
     photo_storage_exceeded: [
       'The account has reached its limit of photos.',
-      'The photos of an account have as many bytes as its plan allows, as they were uploaded (`PETSTORE_PHOTO_QUOTA_MIB`). `GET /v1/account` shows both (`photoBytes`).',
+      'The photos of an account, originals and sizes, have as many bytes as its plan allows (`PETSTORE_PHOTO_QUOTA_MIB`). `GET /v1/account` shows both (`photoBytes`).',
       'Delete photos that you do not need, or send smaller files: no size that is shown has more than 1,280 pixels.',
     ],
     category_slug_taken: [

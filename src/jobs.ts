@@ -23,7 +23,8 @@ import { expireOrders, nextOrderExpiry } from './orders/expiry.ts';
 import { visibilityJob } from './organizations/visibility.ts';
 import { expireReservationBatch, nextReservationExpiry } from './pets/expiry.ts';
 import { wordIndexJob } from './pets/word-index.ts';
-import type { PhotoStore } from './photos/files/photo-store.ts';
+import { nextUncountedSizes, sizesJob } from './photos/count-sizes.ts';
+import type { PhotoFiles } from './photos/files/photo-files.ts';
 import { sweepJob } from './photos/sweep.ts';
 import { type DeleteExpired, nextRetention, retentionJob } from './retention.ts';
 import { type Database, type NextDue, type Params, query, type Reader } from './schema.ts';
@@ -64,7 +65,7 @@ export interface JobDeps {
   /** Present in production's jobs if scheduled backups are on. */
   readonly backups?: { readonly type: JobType<unknown, 'backups'>; dueAt(): number } | undefined;
   /** The stored photos, which are deleted when no pet has them; none by default. */
-  readonly photos?: PhotoStore | undefined;
+  readonly photos?: PhotoFiles | undefined;
   /** Returns a job type that records traces of its jobs; absent without traces. */
   readonly traceJob?: (<Job>(type: JobType<Job, JobName>) => JobType<Job, JobName>) | undefined;
   /** The retention rules; all of them by default. */
@@ -73,7 +74,7 @@ export interface JobDeps {
 
 /** The names of the jobs, also in the log: `words` fills the index of words, `events` dispatches events to webhooks, `mail` sends messages by e-mail,
  * `import_photos` fetches photos, `account_emails` and `visitor_emails` send links, `authority` disables the webhooks of keys that have ended, and
- * `organizations` hides those of suspended accounts, and `photos` deletes files that no pet needs. */
+ * `organizations` hides those of suspended accounts, `photos` deletes files that no pet needs, and `photo_sizes` counts the sizes of photos of earlier releases. */
 export type JobName =
   | 'pets'
   | 'words'
@@ -92,6 +93,7 @@ export type JobName =
   | 'accounts'
   | 'backups'
   | 'photos'
+  | 'photo_sizes'
   | 'retention';
 
 /** The queries for the next due time of the jobs that have one. */
@@ -107,6 +109,7 @@ const dueQueries = {
   deliveries: [nextHealthyDelivery, nextFailingDelivery],
   imports: [nextImportStep],
   import_photos: [nextPhotoFetch],
+  photo_sizes: [nextUncountedSizes],
   accounts: [nextDeletion(true)],
   retention: [nextRetention],
 } satisfies Partial<Record<JobName, readonly NextDue[]>>;
@@ -206,7 +209,12 @@ function jobsOf(deps: JobDeps, wake: (name: JobName) => void): readonly Schedule
       ? [{ type: deletionJob({ accounts: database, ...deletion }, now), due: [nextDeletion(!!deletion.staging)] }]
       : []),
     ...(backups ? [{ type: backups.type, due: [], dueAt: () => backups.dueAt() }] : []),
-    ...(photos ? [{ ...sweepJob({ database, store: photos, now }), due: [] }] : []),
+    ...(photos
+      ? [
+          { ...sweepJob({ database, store: photos.store, now }), due: [] },
+          { type: sizesJob({ database, files: photos }), due: dueQueries.photo_sizes },
+        ]
+      : []),
     { type: retentionJob(deps), due: dueQueries.retention },
   ];
 }

@@ -91,7 +91,7 @@ export interface Tables {
   order_counts: { account_id: number; open: number };
   /** The bytes of texts that each account stores; see `plans/stored-bytes.ts`. */
   stored_bytes: { account_id: number; bytes: number };
-  /** The bytes of the originals of the photos of each account's pets. */
+  /** The bytes that the photos of each account count; see `photos/references.ts`. */
   photo_bytes: { account_id: number; bytes: number };
   /** The rows that imports of each account have changed on a UTC day, or have reserved; see `imports/budget.ts`. */
   imported_rows: { account_id: number; day: number; rows: number };
@@ -110,6 +110,8 @@ export interface Tables {
     released_at: number | null;
     /** Since when its files are being deleted; null otherwise. Until the row is gone, no pet can get the photo. */
     deleting_since: number | null;
+    /** What its sizes count for the quota; null until they are known, for photos of earlier releases. */
+    sizes_bytes: number | null;
   };
   /**
    * Reservations of pets for holds and orders, one row per pet. A unique index allows one `active` row per pet. A row

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { isEmail } from './lib/email.ts';
 import type { LogLevel } from './lib/log.ts';
 import { HOUR_MS, parseDuration, parseTime } from './lib/time.ts';
-import { BOUND_MAX, type Bounds, MEBIBYTE } from './plans/plan.ts';
+import { BOUND_MAX, type Bounds, MEBIBYTE, PHOTO_QUOTA_MAX } from './plans/plan.ts';
 
 /** A setting: an environment variable, and how its text is parsed. */
 export interface Setting<T = unknown> {
@@ -214,9 +214,10 @@ export const settingTree = {
     photoBytes: {
       ...bound(
         'PETSTORE_PHOTO_QUOTA_MIB',
-        'The maximum of photos that an account stores, in MiB: the originals of those of its animals.',
+        'The maximum of photos that an account stores, in MiB: originals and sizes.',
+        PHOTO_QUOTA_MAX,
       ),
-      parse: parseMebibytes,
+      parse: text => parseMebibytes(text, PHOTO_QUOTA_MAX),
     },
     scans: bound(
       'PETSTORE_SCANS_MAX',
@@ -428,8 +429,8 @@ function optionalDays(name: Setting['name'], description: string) {
   return { name, description, defaultText: 'off', ...wholeNumber(36_500) };
 }
 
-function bound(name: Setting['name'], description: string) {
-  return { name, description, defaultText: 'by plan', ...wholeNumber(BOUND_MAX) };
+function bound(name: Setting['name'], description: string, max = BOUND_MAX) {
+  return { name, description, defaultText: 'by plan', ...wholeNumber(max) };
 }
 
 function wholeNumber(max: number, min = 1) {
@@ -457,8 +458,8 @@ function mebibytes(name: Setting['name'], description: string, usual: string) {
   return { ...count(name, description, usual, BOUND_MAX), parse: parseMebibytes };
 }
 
-function parseMebibytes(text: string): number | undefined {
-  const mebibytes = wholeNumber(BOUND_MAX).parse(text);
+function parseMebibytes(text: string, max = BOUND_MAX): number | undefined {
+  const mebibytes = wholeNumber(max).parse(text);
   return mebibytes && mebibytes * MEBIBYTE;
 }
 

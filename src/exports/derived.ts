@@ -1,7 +1,7 @@
 import { decimalsOf, majorUnits, minorUnits } from '../lib/currency.ts';
 import type { MaybePromise } from '../lib/maybe-promise.ts';
 import { nearest } from '../lib/suggestion.ts';
-import { photoPath, type StoredPhoto } from '../photos/photo.ts';
+import { photoPath, type RecordedPhoto } from '../photos/photo.ts';
 import type { PetValues } from './columns.ts';
 
 /** What columns are written from besides the fields of a pet. */
@@ -51,7 +51,7 @@ type Price = { readonly amount: number; readonly currency: string };
 
 const photo = (index: number): DerivedColumn => ({
   print(pet, { publicUrl }) {
-    const stored = (pet['photos'] as readonly StoredPhoto[] | undefined)?.[index];
+    const stored = (pet['photos'] as readonly RecordedPhoto[] | undefined)?.[index];
     return stored === undefined ? '' : publicUrl + photoPath(stored.id, 1280);
   },
   holds: 'photo',

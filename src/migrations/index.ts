@@ -95,4 +95,12 @@ export const migrations: readonly Migration[] = [
   deliveryTurns,
   eventDeletions,
   addColumn('0039-import-pauses', 'imports', 'paused_until', 'int'),
+  {
+    name: '0040-photo-sizes',
+    up: ({ int }) => [
+      `alter table photos add column sizes_bytes ${int}`,
+      'create index photos_uncounted on photos (hash) where sizes_bytes is null',
+      "insert into facts (name, value) select 'photo-sizes', 'pets 0' where exists (select 1 from photos)",
+    ],
+  },
 ];

@@ -14,7 +14,7 @@ import {
   webUrlSchema,
 } from '../lib/schemas.ts';
 import { foldedText, textRules } from '../lib/text.ts';
-import { photoOf, photosSchema, type StoredPhoto, StoredPhotos } from '../photos/photo.ts';
+import { photoOf, photosCodec, photosSchema, RecordedPhotos } from '../photos/photo.ts';
 
 /** The id of an organization: that of its account. */
 export const OrganizationId = idSchema('The id of its account, as in `accountId` of its animals.');
@@ -155,9 +155,9 @@ export const organizationFields = {
     write: 'optional',
     recorded: false,
   }),
-  photos: field(StoredPhotos, {
+  photos: field(RecordedPhotos, {
     column: 'photos',
-    codec: json<StoredPhoto[]>(),
+    codec: photosCodec,
     nullable: true,
     recorded: false,
     shown: photosSchema('organization'),

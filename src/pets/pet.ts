@@ -2,12 +2,12 @@ import Type, { type Static } from 'typebox';
 import { CategoryId } from '../categories/category.ts';
 import { etagOf } from '../lib/etag.ts';
 import { columnsFor } from '../lib/fields/columns.ts';
-import { field, json, type RowOf, type StateOf, time } from '../lib/fields/field.ts';
+import { field, type RowOf, type StateOf, time } from '../lib/fields/field.ts';
 import { changesSchema, fullSchema, newSchema, patchSchema, plainSchema } from '../lib/fields/schemas.ts';
 import { valuesFor } from '../lib/fields/values.ts';
 import { idSchema, lineSchema, openEnum, timeSchema } from '../lib/schemas.ts';
 import { sql } from '../lib/storage/query.ts';
-import { photoOf, photosSchema, type StoredPhoto, StoredPhotos } from '../photos/photo.ts';
+import { photoOf, photosCodec, photosSchema, RecordedPhotos } from '../photos/photo.ts';
 import { ageAt, profileFields } from './profile.ts';
 
 /** The availability of a pet (contract, PetStatus). */
@@ -86,9 +86,9 @@ export const petFields = {
     patch: PricePatch,
   }),
   ...profileFields,
-  photos: field(StoredPhotos, {
+  photos: field(RecordedPhotos, {
     column: 'photos',
-    codec: json<StoredPhoto[]>(),
+    codec: photosCodec,
     nullable: true,
     recorded: true,
     shown: photosSchema('animal'),

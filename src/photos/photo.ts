@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import type { Codec } from '../lib/fields/field.ts';
 import { lineSchema } from '../lib/schemas.ts';
 
 /** The sizes that photos are shown in, each in pixels: the longest side, of 450 both sides. */
@@ -44,7 +45,7 @@ const url = (size: number) =>
         : `A JPEG of at most ${size} × ${size} pixels.`,
   });
 
-const stored = {
+const recorded = {
   id: PhotoId,
   alt: Type.Optional(AltText),
   width: Type.Integer({ minimum: 1, description: 'The width of the original, in pixels, as it is shown upright.' }),
@@ -52,17 +53,36 @@ const stored = {
   bytes: Type.Integer({ minimum: 1, description: 'The size of the original.' }),
 };
 
-const StoredPhoto = Type.Object(stored);
+const RecordedPhoto = Type.Object(recorded);
 
-/** A photo as pets, organizations and events store it. */
-export type StoredPhoto = Static<typeof StoredPhoto>;
+/** A photo as events have it. */
+export type RecordedPhoto = Static<typeof RecordedPhoto>;
 
-/** Photos, the main one first, as they are stored. */
-export const StoredPhotos = Type.Array(StoredPhoto);
+/** Photos, the main one first. */
+export const RecordedPhotos = Type.Array(RecordedPhoto);
+
+/**
+ * A photo as the columns of pets and organizations store it. `bytes` is what it counts for the quota of their account, so that
+ * a release which knows nothing of `original` subtracts what was added.
+ */
+export interface StoredPhoto extends RecordedPhoto {
+  /** The size of the original; absent while the photo counts without its sizes, and `bytes` is the size of the original. */
+  readonly original?: number;
+}
+
+/** Converts the photos of a column. */
+export const photosCodec: Codec<RecordedPhoto[], string> = {
+  encode: photos => JSON.stringify(photos),
+  decode: text => (JSON.parse(text) as StoredPhoto[]).map(recordedOf),
+};
+
+function recordedOf({ original, ...photo }: StoredPhoto): RecordedPhoto {
+  return original === undefined ? photo : { ...photo, bytes: original };
+}
 
 export const Photo = Type.Object(
   {
-    ...stored,
+    ...recorded,
     urls: Type.Optional(
       Type.Object(Object.fromEntries(photoSizes.map(size => [String(size), url(size)])) as SizeUrls, {
         title: 'PhotoUrls',
@@ -106,7 +126,7 @@ export function photoPath(id: string, size: PhotoSize): string {
 /** Returns a photo as the API shows it. @param publicUrl the public address, without a trailing slash */
 export function photoOf(photo: StoredPhoto, publicUrl: string): Photo {
   const urls = Object.fromEntries(photoSizes.map(size => [size, publicUrl + photoPath(photo.id, size)]));
-  return { ...photo, urls: urls as NonNullable<Photo['urls']> };
+  return { ...recordedOf(photo), urls: urls as NonNullable<Photo['urls']> };
 }
 
 /** Returns the width and the height of a size. None is larger than the original; 450 is a square. */

@@ -32,22 +32,21 @@ export async function addPhoto<Row extends HolderRow>(
   holders: PhotoHolders<Row>,
   actor: Actor,
   id: number,
-  { hash, type, bytes, width, height }: PhotoFacts,
+  facts: PhotoFacts,
   bytesMax: number,
   { alt, checkPreconditions, indexIn = all => all.length }: AddOptions = {},
 ): Promise<HeldPhoto<Row> & { readonly isNew: boolean }> {
   const holder = await holders.lock(tx, actor, id, checkPreconditions);
   const photos = photosOf(holder);
-  const known = photos.find(photo => photo.id === hash);
+  const known = photos.find(photo => photo.id === facts.hash);
   if (known !== undefined) return { holder, photo: known, isNew: false };
   requireRoom(holders, id, photos);
-  const photo: StoredPhoto = { id: hash, ...(alt !== undefined && { alt }), width, height, bytes };
-  await addReference(tx, { hash, type, bytes, width, height });
+  const photo = await addReference(tx, facts, alt);
   const changed = await holders.change(tx, actor, holder, textOf(photos.toSpliced(indexIn(photos), 0, photo)));
   const ownerId = holders.ownerOf(holder);
   // The bound is that of the owner's plan; an admin may exceed it.
   const max = ownerId === actor.accountId ? bytesMax : Number.POSITIVE_INFINITY;
-  await countPhotoBytes(tx, ownerId, bytes, max);
+  await countPhotoBytes(tx, ownerId, photo.bytes, max);
   return { holder: changed, photo, isNew: true };
 }
 

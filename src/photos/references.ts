@@ -3,7 +3,7 @@ import { accountCounter } from '../plans/account-counter.ts';
 import { type Params, query, type Reader, sql, type Tables, type Transaction } from '../schema.ts';
 import type { StoredPhoto } from './photo.ts';
 
-/** The bytes of the originals of each account. */
+/** The bytes that the photos of each account count: the sum of `bytes` of the stored photos of its pets and organization. */
 export const photoBytes = accountCounter('photo_bytes', 'bytes');
 
 /** What has photos: a pet, or an organization. */
@@ -13,8 +13,19 @@ export interface PhotoOwner {
   readonly photos: string | null;
 }
 
-/** The type, size and dimensions of a stored photo. */
-export type PhotoFacts = Pick<Tables['photos'], 'hash' | 'type' | 'bytes' | 'width' | 'height'>;
+/** The type, dimensions and sizes of a stored photo. */
+export type PhotoFacts = Pick<Tables['photos'], (typeof factColumns)[number]>;
+
+export const factColumns = ['hash', 'type', 'bytes', 'width', 'height', 'sizes_bytes'] as const;
+
+/** Returns a photo as pets and organizations store it. */
+export function storedPhotoOf(
+  { hash: id, bytes, width, height, sizes_bytes: sizes }: Omit<PhotoFacts, 'type'>,
+  alt: string | undefined,
+): StoredPhoto {
+  const counted = sizes === null ? { bytes } : { bytes: bytes + sizes, original: bytes };
+  return { id, ...(alt !== undefined && { alt }), width, height, ...counted };
+}
 
 /** Returns the photos of a pet or an organization, the main one first. */
 export function photosOf({ photos }: Pick<PhotoOwner, 'photos'>): readonly StoredPhoto[] {
@@ -37,9 +48,14 @@ export async function keepPhoto(tx: Transaction, photo: PhotoFacts): Promise<num
   return row!.released_at;
 }
 
-/** Counts that one more pet or organization has a photo. @throws {Problem} `overloaded` while its files are being deleted */
-export async function addReference(tx: Transaction, photo: PhotoFacts): Promise<void> {
-  requireKept(await tx.run(insertReference, photo));
+/**
+ * Counts that one more pet or organization has a photo, and returns it as they store it.
+ * @throws {Problem} `overloaded` while its files are being deleted
+ */
+export async function addReference(tx: Transaction, photo: PhotoFacts, alt: string | undefined): Promise<StoredPhoto> {
+  const row = await tx.first(insertReference, photo);
+  requireKept(row === undefined ? 0 : 1);
+  return storedPhotoOf({ ...photo, ...row! }, alt);
 }
 
 function requireKept(rows: number): void {
@@ -48,8 +64,11 @@ function requireKept(rows: number): void {
   throw problem('overloaded', message, { headers: ['Retry-After', '2'] });
 }
 
-/** A photo as a pet has it, with its type. */
-export type PhotoOfPet = StoredPhoto & Pick<PhotoFacts, 'type'>;
+/** A photo of a new pet. */
+export interface PhotoOfPet {
+  readonly facts: PhotoFacts;
+  readonly alt?: string;
+}
 
 /** Counts the photos of a new pet, and returns the value of its column. Does not check the quota of the account. */
 export async function addPhotos(
@@ -58,11 +77,10 @@ export async function addPhotos(
   photos: readonly PhotoOfPet[],
 ): Promise<string | null> {
   if (photos.length === 0) return null;
-  for (const { id: hash, type, bytes, width, height } of photos) {
-    await addReference(tx, { hash, type, bytes, width, height });
-    photoBytes.addLater(tx, accountId, bytes);
-  }
-  return JSON.stringify(photos.map(({ type: _, ...photo }) => photo));
+  const added: StoredPhoto[] = [];
+  for (const { facts, alt } of photos) added.push(await addReference(tx, facts, alt));
+  for (const { bytes } of added) photoBytes.addLater(tx, accountId, bytes);
+  return JSON.stringify(added);
 }
 
 /**
@@ -106,28 +124,30 @@ export function movePhotoBytes(tx: Transaction, pets: readonly PhotoOwner[], to:
 }
 
 const photoByHash = query((db, p: Params<{ hash: string }>) =>
-  db.selectFrom('photos').select(['hash', 'type', 'bytes', 'width', 'height']).where('hash', '=', p.hash),
+  db.selectFrom('photos').select(factColumns).where('hash', '=', p.hash),
 );
+
+const factsIn = ({ hash, type, bytes, width, height, sizes_bytes }: Params<PhotoFacts>) => ({
+  ...{ hash, type, bytes, width, height, sizes_bytes },
+});
 
 const insertReference = query((db, p: Params<PhotoFacts>) =>
   db
     .insertInto('photos')
-    .values({ hash: p.hash, type: p.type, bytes: p.bytes, width: p.width, height: p.height, refs: 1 })
+    .values({ ...factsIn(p), refs: 1 })
     .onConflict(conflict =>
       conflict
         .column('hash')
         .doUpdateSet(eb => ({ refs: eb('photos.refs', '+', 1), released_at: null }))
         .where('photos.deleting_since', 'is', null),
-    ),
+    )
+    .returning('sizes_bytes'),
 );
 
 const insertUnused = query((db, p: Params<PhotoFacts & { now: number }>) =>
   db
     .insertInto('photos')
-    .values({
-      ...{ hash: p.hash, type: p.type, bytes: p.bytes, width: p.width, height: p.height },
-      ...{ refs: 0, released_at: p.now },
-    })
+    .values({ ...factsIn(p), refs: 0, released_at: p.now })
     .onConflict(conflict =>
       conflict
         .column('hash')

@@ -38,7 +38,7 @@ export interface Bounds {
   readonly messagesPerRecipient: number;
   /** The bytes of texts: those of messages sent, the bodies of idempotent responses, and rows that wait to be imported. */
   readonly storedBytes: number;
-  /** The bytes of the originals of the photos of its pets. */
+  /** The bytes of the photos of its pets and its organization: originals and sizes. */
   readonly photoBytes: number;
   /** The lists in progress on one node that scan many rows. */
   readonly scans: number;
@@ -76,6 +76,9 @@ export const BOUND_MAX = 1_000_000;
 
 export const MEBIBYTE = 1024 * 1024;
 
+/** The largest quota of photos, in MiB. */
+export const PHOTO_QUOTA_MAX = 4 * BOUND_MAX;
+
 /** All plans with their limits (contract, Limits) and bounds. The limits of Enterprise are set per account. */
 export const plans = {
   free: {
@@ -90,7 +93,7 @@ export const plans = {
       streams: 5,
       messagesPerRecipient: 10,
       storedBytes: 20 * MEBIBYTE,
-      photoBytes: 500 * MEBIBYTE,
+      photoBytes: 2_000 * MEBIBYTE,
       scans: 10,
       uploads: 2,
     },
@@ -107,7 +110,7 @@ export const plans = {
       streams: 20,
       messagesPerRecipient: 30,
       storedBytes: 200 * MEBIBYTE,
-      photoBytes: 5_000 * MEBIBYTE,
+      photoBytes: 20_000 * MEBIBYTE,
       scans: 20,
       uploads: 2,
     },
@@ -124,7 +127,7 @@ export const plans = {
       streams: 100,
       messagesPerRecipient: 100,
       storedBytes: 2_000 * MEBIBYTE,
-      photoBytes: 50_000 * MEBIBYTE,
+      photoBytes: 200_000 * MEBIBYTE,
       scans: 50,
       uploads: 2,
     },
@@ -141,7 +144,7 @@ export const plans = {
       streams: BOUND_MAX,
       messagesPerRecipient: BOUND_MAX,
       storedBytes: BOUND_MAX * MEBIBYTE,
-      photoBytes: BOUND_MAX * MEBIBYTE,
+      photoBytes: PHOTO_QUOTA_MAX * MEBIBYTE,
       scans: BOUND_MAX,
       uploads: 2,
     },

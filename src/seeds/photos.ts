@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,8 +8,8 @@ import { UserError } from '../lib/user-error.ts';
 import { linkOrCopy } from '../photos/files/disk-store.ts';
 import { fileOf, ORIGINAL, photoVariants } from '../photos/files/names.ts';
 import type { PhotoStore } from '../photos/files/photo-store.ts';
-import { photoSizes, type StoredPhoto } from '../photos/photo.ts';
-import type { PhotoOfPet } from '../photos/references.ts';
+import { photoSizes } from '../photos/photo.ts';
+import type { PhotoFacts, PhotoOfPet } from '../photos/references.ts';
 import type { Kind } from './kinds.ts';
 
 /** The drawings, which `test/drawings/draw.ts` draws: `dog-golden-450.jpg`, … */
@@ -17,20 +17,26 @@ const directory = fileURLToPath(new URL('photos', import.meta.url));
 /** The sides of a drawing, in pixels. It is its own size of 600 and 1280. */
 const SIDE = 512;
 
-/** The photo of a drawing. */
-export type SamplePhoto = Omit<StoredPhoto, 'alt'>;
-
 /** Returns the photo of each drawing by its name. */
-export function samplePhotos(): ReadonlyMap<string, SamplePhoto> {
+export function samplePhotos(): ReadonlyMap<string, PhotoFacts> {
   const suffix = `-${SIDE}.jpg`;
   const originals = readdirSync(directory).filter(name => name.endsWith(suffix));
   return new Map(
     originals.map(name => {
       const bytes = readFileSync(join(directory, name));
-      const id = createHash('sha256').update(bytes).digest('hex');
-      return [name.slice(0, -suffix.length), { id, width: SIDE, height: SIDE, bytes: bytes.length }];
+      const hash = createHash('sha256').update(bytes).digest('hex');
+      const drawing = name.slice(0, -suffix.length);
+      // The larger ones are the original.
+      const sizes = photoSizes.filter(size => size < SIDE).map(size => statSync(fileIn(drawing, size)).size);
+      const sizesBytes = sizes.reduce((sum, size) => sum + size, 0);
+      const facts = { hash, type: 'image/jpeg' as const, width: SIDE, height: SIDE, bytes: bytes.length };
+      return [drawing, { ...facts, sizes_bytes: sizesBytes }];
     }),
   );
+}
+
+function fileIn(name: string, size: number): string {
+  return join(directory, `${name}-${size}.jpg`);
 }
 
 /** The photos by the names of their drawings. */
@@ -38,8 +44,7 @@ export type SamplePhotos = ReturnType<typeof samplePhotos>;
 
 /** Returns the photo of a kind. */
 export function photoOf({ photo, alt }: Kind, photos: SamplePhotos): PhotoOfPet {
-  const { id, ...dimensions } = photos.get(photo)!;
-  return { id, alt, ...dimensions, type: 'image/jpeg' };
+  return { facts: photos.get(photo)!, alt };
 }
 
 /**
@@ -58,13 +63,13 @@ export async function storeSamplePhotos(store: PhotoStore, photos: SamplePhotos)
   }
 }
 
-async function storeOne(store: PhotoStore, name: string, { id, bytes }: SamplePhoto): Promise<void> {
+async function storeOne(store: PhotoStore, name: string, { hash: id, bytes }: PhotoFacts): Promise<void> {
   if (await isComplete(store, id, bytes)) return;
   const draft = join(store.drafts, randomUUID());
   createDirectory(store.drafts);
   await mkdir(draft, { mode: 0o700 });
   const copy = async (size: number, file: string) =>
-    writeFile(join(draft, file), await readFile(join(directory, `${name}-${size}.jpg`)), { mode: 0o600 });
+    writeFile(join(draft, file), await readFile(fileIn(name, size)), { mode: 0o600 });
   await copy(SIDE, ORIGINAL);
   for (const size of photoSizes) {
     if (size < SIDE) await copy(size, fileOf(size));

@@ -148,9 +148,9 @@ onEachEngine(engine => {
       const pet = await getPet(staging, 1, Date.now());
       const [{ id, alt }] = JSON.parse(pet.photos!);
       assert.match(alt, /dog/);
-      const [other] = [...samplePhotos().values()].filter(photo => photo.id !== id);
+      const [other] = [...samplePhotos().values()].filter(photo => photo.hash !== id);
       rmSync(directoryIn(directory, id), { recursive: true });
-      truncateSync(join(directoryIn(directory, other!.id), 'original'));
+      truncateSync(join(directoryIn(directory, other!.hash), 'original'));
       await seed();
       assert.ok((await damaged()).every(damage => damage === undefined));
       assert.deepEqual(readdirSync(join(directory, 'drafts')), []);

@@ -12,12 +12,12 @@ import { petColumns } from '../pets/pet.ts';
 import { createPet } from '../pets/pets.ts';
 import { updateWords } from '../pets/word-index.ts';
 import type { PhotoStore } from '../photos/files/photo-store.ts';
-import { keepPhoto, releasePhotos } from '../photos/references.ts';
+import { keepPhoto, type PhotoFacts, releasePhotos } from '../photos/references.ts';
 import { type Database, type Params, query, selectJsonTexts, sql, type Transaction } from '../schema.ts';
 import { ensureSampleOwners, type SampleOwners } from './accounts.ts';
 import { sampleOrganizations } from './organizations.ts';
 import { samplePets } from './pets.ts';
-import { photoOf, type SamplePhoto, type SamplePhotos, samplePhotos, storeSamplePhotos } from './photos.ts';
+import { photoOf, type SamplePhotos, samplePhotos, storeSamplePhotos } from './photos.ts';
 import { profileOf } from './profiles.ts';
 
 /**
@@ -35,8 +35,7 @@ export async function seedStaging(accountsDatabase: Database, staging: Database,
     if (store === undefined || photos === undefined) return;
     if (isDone) return storeSamplePhotos(store, await photosInUse(staging, photos));
     // A transaction for each, so that none waits for another's rows in a circle.
-    const keep = ({ id: hash, ...facts }: SamplePhoto) =>
-      staging.write(tx => keepPhoto(tx, { hash, type: 'image/jpeg', ...facts }));
+    const keep = (photo: PhotoFacts) => staging.write(tx => keepPhoto(tx, photo));
     await Promise.all(Array.from(photos.values(), keep));
     await storeSamplePhotos(store, photos);
   };
@@ -51,9 +50,9 @@ export async function seedStaging(accountsDatabase: Database, staging: Database,
 
 /** Returns the photos that pets have: the sample pets may have been deleted. */
 async function photosInUse(staging: Database, photos: SamplePhotos): Promise<SamplePhotos> {
-  const hashes = JSON.stringify(Array.from(photos.values(), ({ id }) => id));
+  const hashes = JSON.stringify(Array.from(photos.values(), ({ hash }) => hash));
   const used = new Set((await staging.all(usedHashes, { hashes })).map(({ hash }) => hash));
-  return new Map([...photos].filter(([, { id }]) => used.has(id)));
+  return new Map([...photos].filter(([, { hash }]) => used.has(hash)));
 }
 
 /**

@@ -66,7 +66,7 @@ const heldPhotos = (engine: Engine) => {
   ) as held_photos`;
 };
 
-const photoMember = (name: 'id' | 'bytes', engine: Engine) => {
+const photoMember = (name: 'id' | 'bytes' | 'original', engine: Engine) => {
   const member = engine === 'postgres' ? sql`(photo ->> ${sql.lit(name)})` : sql`(photo ->> ${sql.lit(`$.${name}`)})`;
   return name === 'bytes' ? sql`cast(${member} as bigint)` : member;
 };
@@ -211,6 +211,17 @@ export const checks: readonly Check[] = [
     engine => sql`
       select 'bytes of photos of account ' || account_id as name, ${photoMember('bytes', engine)} as counted
       from ${heldPhotos(engine)}`,
+  ),
+  check(
+    'sizes of photos',
+    (_, engine) => sql`
+      select 'A photo of account ' || account_id || ' counts ' || counted || ' bytes, and has ' || expected || ': ' || hash || '.'
+        as finding
+      from (
+        select account_id, hash, ${photoMember('bytes', engine)} as counted, bytes + sizes_bytes as expected
+        from ${heldPhotos(engine)} join photos on hash = ${photoMember('id', engine)}
+        where ${photoMember('original', engine)} is not null
+      ) as held where counted <> expected`,
   ),
   counter(
     'uses of photos',

@@ -62,6 +62,13 @@ const breaks: Readonly<Record<string, readonly [statements: string, finding: Reg
     'insert into photo_bytes (account_id, bytes) values (1, 7)',
     /^The stored number of bytes of photos of account 1 is 7, and the rows have 0\.$/,
   ],
+  'sizes of photos': [
+    [
+      `insert into photos (hash, type, bytes, width, height, refs, sizes_bytes) values ('cd', 'image/png', 5, 1, 1, 1, 3)`,
+      `update pets set photos = '[{"id":"cd","width":1,"height":1,"bytes":9,"original":5}]' where id = 2`,
+    ].join(';'),
+    /^A photo of account 1 counts 9 bytes, and has 8: cd\.$/,
+  ],
   'uses of photos': [
     `insert into photos (hash, type, bytes, width, height, refs) values ('ab', 'image/png', 1, 1, 1, -1)`,
     /^The stored number of uses of photo ab is -1, and the rows have 0\.$/,

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { readConfig } from '../../src/config.ts';
 import { testClock } from '../../src/lib/clock.ts';
 import { openPhotoStore } from '../../src/photos/files/open.ts';
+import { findPhoto } from '../../src/photos/references.ts';
 import { deleteUnused } from '../../src/photos/sweep.ts';
+import { type Params, query } from '../../src/schema.ts';
 import { hashOf, image, upload } from '../support/photos.ts';
 import { openS3Server, type S3Server } from '../support/s3-server.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
@@ -177,6 +180,30 @@ describe('photos in a bucket', () => {
     await assert.rejects(start({ PETSTORE_PHOTOS_S3_URL: unknown }), /The bucket for photos cannot be used: .* 404/);
   });
 
+  it('makes the sizes of a photo of an earlier release again, and serves them meanwhile', async () => {
+    const petId = await newPet();
+    const original = await image('png', { width: 64, height: 48, noise: true });
+    const { body } = await upload(baseUrl, key, petId, original);
+    const before = await fetch(body.urls[450]);
+    const expected = Buffer.from(await before.arrayBuffer());
+    const settings = readConfig(environment).locations.production.photos;
+    const store = await openPhotoStore(settings);
+    const directory = temporaryDirectory();
+    await store.copyTo(body.id, directory);
+    const enlarged = await image('jpeg', { width: 450, height: 450 });
+    await writeFile(join(directory, '450.jpg'), enlarged);
+    await store.replaceSizes(body.id, directory);
+    const earlier = await fetch(body.urls[450]);
+    assert.notEqual(earlier.headers.get('etag'), before.headers.get('etag'));
+    assert.equal(Number(earlier.headers.get('content-length')), enlarged.length);
+    const { production } = serving.app.databases;
+    await production.write(tx => tx.run(forgetSizes, { hash: body.id }));
+    await waitUntil(async () => (await findPhoto(production, body.id))?.sizes_bytes !== null);
+    const now = await fetch(body.urls[450]);
+    assert.deepEqual(Buffer.from(await now.arrayBuffer()), expected);
+    assert.equal(now.headers.get('etag'), before.headers.get('etag'));
+  });
+
   it('shows the sample animals of staging with their photos', async t => {
     const samples = await openS3Server();
     t.after(() => samples.close());
@@ -188,9 +215,13 @@ describe('photos in a bucket', () => {
     const { production, staging: database } = staging.app.databases;
     const store = await openPhotoStore(readConfig(settings).locations.staging.photos);
     await seedStaging(production, database!, store);
-    for (const { id } of samplePhotos().values()) assert.equal(await store.has(id), true);
+    for (const { hash } of samplePhotos().values()) assert.equal(await store.has(hash), true);
     const count = samples.requests.filter(request => request.startsWith('PUT')).length;
     await seedStaging(production, database!, store);
     assert.equal(samples.requests.filter(request => request.startsWith('PUT')).length, count);
   });
 });
+
+const forgetSizes = query((db, p: Params<{ hash: string }>) =>
+  db.updateTable('photos').set({ sizes_bytes: null }).where('hash', '=', p.hash),
+);

@@ -372,11 +372,10 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
     const person = await signedIn(service);
     const stranger = await signedIn(service);
     const photos = ['a', 'b'].map(letter => ({
-      id: letter.repeat(64),
-      width: 600,
-      height: 400,
-      bytes: 9,
-      type: 'image/jpeg' as const,
+      facts: {
+        ...{ hash: letter.repeat(64), type: 'image/jpeg' as const, bytes: 9 },
+        ...{ width: 600, height: 400, sizes_bytes: 9 },
+      },
     }));
     const { id } = await service.app.databases.production.write(tx =>
       createPet(tx, person.accountId, { name: 'Rex', categoryId: 1 }, 'open', { photos }),

@@ -40,7 +40,7 @@ const AccountBounds = Type.Object(
     storedBytes: bound(
       'The bytes of texts: those of the messages that it sent, and of the responses to its requests with `Idempotency-Key`.',
     ),
-    photoBytes: bound('The bytes of the photos of its animals, as they were uploaded.'),
+    photoBytes: bound('The bytes of the photos of its animals and its organization: the originals and their sizes.'),
     messagesPerRecipient: Type.Object(
       {
         maximum: count('The bound.'),

@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Bucket } from '../../lib/bucket.ts';
 import { StorageError } from '../../lib/storage/database.ts';
+import { photoSizes } from '../photo.ts';
 import { DRAFTS, fileOf, ORIGINAL, type PhotoVariant, pathOf, photoVariants } from './names.ts';
 import type { BucketLocation, PhotoFile, PhotoStore } from './photo-store.ts';
 
@@ -19,9 +20,11 @@ export class BucketStore implements PhotoStore {
   }
 
   async add(hash: string, directory: string): Promise<void> {
-    for (const variant of photoVariants) {
-      await this.#bucket.put(this.#keyOf(hash, variant), await readFile(join(directory, fileOf(variant))));
-    }
+    await this.#put(hash, directory, photoVariants);
+  }
+
+  async replaceSizes(hash: string, directory: string): Promise<void> {
+    await this.#put(hash, directory, photoSizes);
   }
 
   async has(hash: string): Promise<boolean> {
@@ -46,6 +49,12 @@ export class BucketStore implements PhotoStore {
 
   async delete(hash: string): Promise<void> {
     for (const variant of photoVariants.toReversed()) await this.#bucket.delete(this.#keyOf(hash, variant));
+  }
+
+  async #put(hash: string, directory: string, variants: readonly PhotoVariant[]): Promise<void> {
+    for (const variant of variants) {
+      await this.#bucket.put(this.#keyOf(hash, variant), await readFile(join(directory, fileOf(variant))));
+    }
   }
 
   async *#read(key: string, length: number): AsyncGenerator<Buffer> {

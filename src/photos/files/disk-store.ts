@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs';
 import { copyFile, link, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { createDirectory } from '../../lib/storage/sqlite/data-directory.ts';
+import { photoSizes } from '../photo.ts';
 import { DRAFTS, directoryIn, fileOf, type PhotoVariant } from './names.ts';
 import type { PhotoFile, PhotoStore } from './photo-store.ts';
 
@@ -29,6 +30,12 @@ export class DiskStore implements PhotoStore {
       if (!['ENOTEMPTY', 'EEXIST'].includes(code)) throw error;
     }
     await flush(dirname(target));
+  }
+
+  async replaceSizes(hash: string, directory: string): Promise<void> {
+    const target = this.directoryOf(hash);
+    for (const size of photoSizes) await rename(join(directory, fileOf(size)), join(target, fileOf(size)));
+    await flush(target);
   }
 
   async has(hash: string): Promise<boolean> {

@@ -1,10 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, open, rm } from 'node:fs/promises';
+import { mkdir, open, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { problem } from '../../errors.ts';
 import { Problem } from '../../lib/http/problem.ts';
 import { createDirectory } from '../../lib/storage/sqlite/data-directory.ts';
-import type { PhotoType } from '../photo.ts';
+import { type Dimensions, type PhotoType, photoSizes, sizeOf } from '../photo.ts';
 import { diskProblem } from './disk-problem.ts';
 import type { EncodedPhoto } from './encode.ts';
 import type { PhotoEncoder } from './encoder.ts';
@@ -72,6 +72,44 @@ export class PhotoFiles {
    */
   encode({ directory, type }: Draft, client: number): Promise<EncodedPhoto> {
     return this.#encoder.encode(directory, type, client);
+  }
+
+  /** Whether photos are being encoded, or wait for it. */
+  get isEncoding(): boolean {
+    return this.#encoder.queued > 0;
+  }
+
+  /**
+   * Makes the sizes of a stored photo again if it is so small that an earlier release enlarged or repeated them.
+   * @returns the bytes of its sizes; 0 if it has none
+   * @throws {Problem} `overloaded`; `storage_full`; `storage_unavailable`
+   */
+  async remakeSizes({ hash, type, ...dimensions }: Dimensions & { hash: string; type: PhotoType }): Promise<number> {
+    const isSmall = sizeOf(dimensions, 450).width < 450 || Math.max(dimensions.width, dimensions.height) <= 600;
+    const original = isSmall ? await this.find(hash, ORIGINAL) : undefined;
+    const bytes = original && (await this.#remake(hash, type, original));
+    if (bytes !== undefined) return bytes;
+    let sum = 0;
+    for (const size of photoSizes) sum += (await this.find(hash, size))?.length ?? 0;
+    return sum;
+  }
+
+  /** Returns the bytes of the new sizes; `undefined` if the original cannot be decoded. */
+  async #remake(hash: string, type: PhotoType, original: PhotoFile): Promise<number | undefined> {
+    const directory = join(this.store.drafts, randomUUID());
+    try {
+      createDirectory(this.store.drafts);
+      await mkdir(directory, { mode: 0o700 });
+      await writeFile(join(directory, ORIGINAL), original.parts, { mode: 0o600 });
+      const { sizes_bytes: bytes } = await this.#encoder.encode(directory, type, 0);
+      await this.store.replaceSizes(hash, directory);
+      return bytes;
+    } catch (error) {
+      if (error instanceof Problem && error.code === 'invalid_photo') return undefined;
+      throw problemOf(error);
+    } finally {
+      await rm(directory, { recursive: true, force: true }).catch(() => {});
+    }
   }
 
   /** Reports whether a photo is stored. @throws {Problem} `storage_unavailable` */

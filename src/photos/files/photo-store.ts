@@ -21,8 +21,8 @@ export interface PhotoFile {
 }
 
 /**
- * The stored photos of a deployment, by the SHA-256 of their originals. A photo is the original and every size; these files
- * never change. Methods throw a StorageError, or the system's error of a disk.
+ * The stored photos of a deployment, by the SHA-256 of their originals. A photo is the original and every size. The
+ * original never changes. Methods throw a StorageError, or the system's error of a disk.
  */
 export interface PhotoStore {
   /** A directory of this machine for photos that are not complete yet. */
@@ -35,6 +35,8 @@ export interface PhotoStore {
   has(hash: string): Promise<boolean>;
   /** Returns one file of a photo; `undefined` if it is not stored. */
   find(hash: string, variant: PhotoVariant): Promise<PhotoFile | undefined>;
+  /** Replaces the sizes of a stored photo by those in a directory, each at once. */
+  replaceSizes(hash: string, directory: string): Promise<void>;
   /** Writes the files of a photo into an empty directory, and flushes them. Returns false if it is not stored. */
   copyTo(hash: string, directory: string): Promise<boolean>;
   /** Deletes what is stored of a photo. */

@@ -80,6 +80,7 @@ ${facts([
   ['Failing webhooks', webhooks('failing', atMost(waiting.failingWebhooks))],
   ['Disabled webhooks', webhooks('disabled', atMost(waiting.disabledWebhooks))],
   ['Messages to inboxes', atMost(waiting.inbox)],
+  ['Photos whose sizes are not counted', atMost(waiting.photos)],
   ['Messages by e-mail', atMost(backlog.message_emails.pending)],
   ['E-mail about accounts', isPortal ? atMost(backlog.account_emails.pending) : undefined],
   [
@@ -106,6 +107,7 @@ const jobNames: Readonly<Record<QueuedJob, string>> = {
   deliveries: 'Delivery to webhooks',
   imports: 'Imports of animals',
   import_photos: 'Photos of imports',
+  photo_sizes: 'Sizes of photos of earlier releases',
   accounts: 'Deletion of accounts',
   retention: 'Retention',
 };

@@ -10,6 +10,8 @@ export interface Waiting {
   readonly disabledWebhooks: number;
   /** Messages that are not in an inbox yet. */
   readonly inbox: number;
+  /** Photos of earlier releases whose sizes do not count yet. */
+  readonly photos: number;
   /** Accounts in their grace period, or being deleted. */
   readonly deletions: number;
 }
@@ -61,6 +63,7 @@ const waiting = query(db =>
     counted(`from (select status, deleted_at from webhooks order by id desc limit ${WEBHOOKS_MAX}) as latest
       where status = 'disabled' and deleted_at is null`).as('disabledWebhooks'),
     counted('from messages where arrived_at is null').as('inbox'),
+    counted('from photos where sizes_bytes is null').as('photos'),
     counted('from accounts where delete_at is not null').as('deletions'),
   ]),
 );
