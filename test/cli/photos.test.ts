@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, rmSync, truncateSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { Manifest } from '../../src/backup/manifest.ts';
@@ -108,7 +108,10 @@ for (const { name, skip, create } of emptyPlaces) {
         const check = 'files of photos';
         assert.deepEqual(JSON.parse(printed).findings, [{ deployment: 'production', check, finding }]);
       };
-      truncateSync(file, 300);
+      // Not in place: the file of another size may be the same.
+      const start = readFileSync(file).subarray(0, -10);
+      rmSync(file);
+      writeFileSync(file, start);
       await assertFinding(`The photo ${id} has a damaged size 600.`);
       rmSync(file);
       await assertFinding(`The photo ${id} lacks the size 600.`);
