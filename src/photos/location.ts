@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { insertFact, lockedFact, storeFact } from '../facts.ts';
 import type { BucketSettings } from '../lib/bucket.ts';
@@ -68,11 +68,7 @@ function idOfDirectory(directory: string): string {
   const file = join(directory, ID_FILE);
   try {
     createDirectory(directory);
-    try {
-      writeFileSync(file, newId(), { flag: 'wx', mode: 0o600, flush: true });
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    }
+    createIdFile(file);
     return readFileSync(file, 'utf8');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -80,6 +76,21 @@ function idOfDirectory(directory: string): string {
       `The directory for photos, ${directory}, cannot be written (${code}). Set PETSTORE_PHOTOS_DIRECTORY to another one.`,
       { cause: error },
     );
+  }
+}
+
+/** Creates the file with an id, unless there is one. Another node never sees it without its id. */
+function createIdFile(file: string): void {
+  if (existsSync(file)) return;
+  const id = newId();
+  const draft = `${file}.${id}`;
+  writeFileSync(draft, id, { mode: 0o600, flush: true });
+  try {
+    linkSync(draft, file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    unlinkSync(draft);
   }
 }
 

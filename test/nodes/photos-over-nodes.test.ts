@@ -3,7 +3,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { overPostgres } from '../support/engines-over-http.ts';
 import { image, upload } from '../support/photos.ts';
 import { openS3Server } from '../support/s3-server.ts';
-import { send, serve } from '../support/serving.ts';
+import { send, serve, spawnService } from '../support/serving.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const valkey = process.env['PETSTORE_TEST_VALKEY_URL'] ?? 'redis://127.0.0.1:6379';
@@ -20,6 +20,18 @@ overPostgres(engine => {
       const server = await openS3Server();
       t.after(() => server.close());
       await requireShared(t, server.environment);
+    });
+
+    it('are served by two nodes that start together on a fresh directory', async () => {
+      const settings = { ...(await engine.settings()), PETSTORE_STAGING_PORT: '', PETSTORE_VALKEY_URL: valkey };
+      for (let pair = 0; pair < 10; pair++) {
+        const environment = { ...settings, ...(await engine.settings()), ...directory() };
+        const nodes = await Promise.all([spawnService({ environment }), spawnService({ environment })]);
+        for (const node of nodes) {
+          await node.stop();
+          await node.remove();
+        }
+      }
     });
 
     async function requireShared(t: TestContext, shared: Readonly<Record<string, string>>): Promise<void> {
