@@ -254,7 +254,10 @@ describe('readConfig', () => {
     const unknown: [Record<string, string>, RegExp][] = [
       [{ PETSTORE_PROT: '1' }, /^There is no setting PETSTORE_PROT; did you mean PETSTORE_PORT\? /],
       [{ PETSTORE_SECRETKEY_FILE: '/x' }, /^There is no .*; did you mean PETSTORE_SECRET_KEY_FILE\? /],
-      [{ PETSTORE_PORT_FILE: '/x' }, /^There is no setting PETSTORE_PORT_FILE/],
+      [
+        { PETSTORE_PORT_FILE: '/x' },
+        /^There is no setting PETSTORE_PORT_FILE: PETSTORE_PORT is no secret, and is not read from a file\. Set PETSTORE_PORT\. /,
+      ],
       [{ PETSTORE_COLOUR_OF_THE_LOGO: '1' }, /^There is no setting PETSTORE_COLOUR_OF_THE_LOGO\. /],
     ];
     for (const [environment, sentence] of unknown) {

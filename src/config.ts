@@ -190,9 +190,12 @@ function rejectUnknown(environment: Environment): void {
   );
   for (const name of Object.keys(environment)) {
     if (!name.startsWith('PETSTORE_') || name.startsWith('PETSTORE_TEST_') || known.includes(name)) continue;
-    throw new UserError(
-      `There is no setting ${name}${suggestion(name, known)} \`petstore serve --help\` lists all settings.`,
-    );
+    const plain = settings.find(setting => fileVariable(setting) === name);
+    const hint =
+      plain === undefined
+        ? suggestion(name, known)
+        : `: ${plain.name} is no secret, and is not read from a file. Set ${plain.name}.`;
+    throw new UserError(`There is no setting ${name}${hint} \`petstore serve --help\` lists all settings.`);
   }
 }
 
