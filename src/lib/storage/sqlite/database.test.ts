@@ -439,6 +439,18 @@ describe('lockDataDirectory', () => {
     lockDataDirectory(data).release();
   });
 
+  it('names the directory that is not writable', t => {
+    const data = join(directory, 'not-writable');
+    mkdirSync(data, { mode: 0o500 });
+    // Root may write everywhere.
+    if (process.getuid!() === 0) process.seteuid!(65_534);
+    t.after(() => process.seteuid!(process.getuid!()));
+    assert.throws(
+      () => lockDataDirectory(data),
+      /^UserError: The data directory .*not-writable is not writable\. Give /,
+    );
+  });
+
   it('has one holder among processes that open its file at the same time', t => {
     const data = join(directory, 'asked-for');
     lockDataDirectory(data).release();

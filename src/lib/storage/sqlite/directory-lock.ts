@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { UserError } from '../../user-error.ts';
 import { lockFile } from './connection.ts';
 import { createDirectory, createPrivateFile } from './data-directory.ts';
-import { isBusy, openingError } from './errors.ts';
+import { isBusy, isNotPermitted, openingError } from './errors.ts';
 
 /**
  * Makes this process the only one that serves `directory`, until `release` or the end of the process: the operating
@@ -17,6 +17,10 @@ export function lockDataDirectory(directory: string): { release(): void } {
     return { release: lockFile(file) };
   } catch (error) {
     if (isBusy(error)) throw new UserError(`Another process already serves ${directory}.`);
+    if (isNotPermitted(error)) {
+      const message = `The data directory ${directory} is not writable. Give this user write permission to it and its files, or set PETSTORE_DATA_DIR to another directory.`;
+      throw new UserError(message, { cause: error });
+    }
     throw openingError(error, file);
   }
 }

@@ -22,6 +22,13 @@ export function isFailedFlush(error: unknown): boolean {
   return /^SQLITE_IOERR_(DIR_)?FSYNC$/.test(codeOf(error));
 }
 
+/** Reports whether the permissions of a file or its directory forbid writing, or the file system does. */
+export function isNotPermitted(error: unknown): boolean {
+  return NOT_PERMITTED.test(codeOf(error) || String((error as { code?: unknown } | null)?.code));
+}
+
+const NOT_PERMITTED = /^SQLITE_(CANTOPEN|READONLY|PERM)|^E(ACCES|PERM|ROFS)$/;
+
 export function diskFullError(cause?: unknown): StorageError {
   return new StorageError('full', 'The disk is full; nothing was changed.', { cause });
 }
@@ -42,10 +49,7 @@ export function openingError(error: unknown, file: string): unknown {
 const OPENING_ERRORS: readonly (readonly [code: RegExp, sentence: string])[] = [
   [/^SQLITE_NOTADB/, 'The file {file} is not a database of this program.'],
   [/^SQLITE_CORRUPT/, 'The database {file} is damaged: replace it with a backup, and delete its -wal and -shm files.'],
-  [
-    /^SQLITE_(CANTOPEN|READONLY|PERM)|^E(ACCES|PERM|ROFS)$/,
-    'The database {file} cannot be opened for reading and writing: check its permissions.',
-  ],
+  [NOT_PERMITTED, 'The database {file} cannot be opened for reading and writing: check its permissions.'],
   [/^ENOENT$/, 'The database {file} cannot be created: its directory cannot be created.'],
   [/^E(NOTDIR|EXIST)$/, 'The database {file} cannot be created: its directory is not a directory.'],
   [/^(ENOSPC|EDQUOT)$/, 'The database {file} cannot be opened: the disk is full.'],
