@@ -46,7 +46,14 @@ describe('a first start', () => {
       headers: { Authorization: `Bearer ${JSON.parse(key.stdout).token}` },
     });
     assert.deepEqual([response.status, await response.json()], [200, []]);
+    const link = () => shell('sh', ['-c', 'bin/petstore account link 1'], { cwd: root, env });
+    const pages = /Pages +(\S+)/.exec(printed)![1]!;
+    assert.ok((await link()).stdout.startsWith(`${pages}/links/`));
     assert.deepEqual(await stop('SIGINT'), [0, null]);
+    assert.match(
+      (await link()).stdout,
+      /No server responds on this machine, so the link has the address of the settings/,
+    );
 
     const later = await start(t, ['bin/petstore', 'serve'], root, data);
     assert.doesNotMatch(later.printed, /petstore_(live|test)_/);

@@ -1,16 +1,22 @@
 import { getAccount, requireLasting } from '../../accounts/accounts.ts';
+import { factNamed } from '../../facts.ts';
 import { formatTime } from '../../lib/time.ts';
 import { createLink, linkPath } from '../../sessions/links.ts';
-import { publicUrlOf } from '../../urls.ts';
+import { PORTAL_FACT, publicUrlOf } from '../../urls.ts';
 import type { Command } from '../command.ts';
 import { withAccounts } from '../databases.ts';
 import { accountArgument, idOf } from './account.ts';
+
+/** How long the server may take to respond. */
+const REQUEST_MS = 2000;
+const NOT_RUNNING =
+  '\n\nNo server responds on this machine, so the link has the address of the settings. Start the server before you open it.';
 
 export const accountLink: Command = {
   name: 'account link',
   summary: 'Print a link that signs the owner of an account in to the pages, once and within an hour.',
   details:
-    'The owner can also choose a password with it, and it confirms the e-mail address: make sure that you give it to the right person. Its address is that of PETSTORE_PUBLIC_URL.',
+    'The owner can also choose a password with it, and it confirms the e-mail address: make sure that you give it to the right person. Its address is PETSTORE_PUBLIC_URL, or else that of the server that runs on this machine.',
   arguments: accountArgument,
   examples: {
     'petstore account link 1': 'the first account, which has no password',
@@ -19,20 +25,33 @@ export const accountLink: Command = {
   async run(invocation) {
     const id = idOf(invocation);
     const { config } = invocation;
-    const link = await withAccounts(invocation, accounts =>
+    const { link, served } = await withAccounts(invocation, accounts =>
       accounts.write(async tx => {
         const account = await getAccount(tx, id);
         requireLasting(account);
-        return createLink(tx, { accountId: id, purpose: 'sign_in', email: account.email });
+        const link = await createLink(tx, { accountId: id, purpose: 'sign_in', email: account.email });
+        return { link, served: (await tx.first(factNamed, { name: PORTAL_FACT }))?.value };
       }),
     );
     const portal = config.ports.production === undefined ? 'staging' : 'production';
-    const url = publicUrlOf(config, portal, config.ports[portal]) + linkPath(link.secret);
+    const configured = publicUrlOf(config, portal, config.ports[portal]);
+    const isRunning = config.publicUrls[portal] === undefined && served !== undefined && (await responds(served));
+    const origin = isRunning ? served : configured;
+    const isGuess = !isRunning && config.publicUrls[portal] === undefined;
+    const url = origin + linkPath(link.secret);
     const expiresAt = formatTime(link.expiresAt);
     return {
       value: { accountId: id, url, expiresAt },
       text: style =>
-        `${style.bold(url)}\n\nIt works once, until ${expiresAt}. Whoever opens it is signed in to account ${id}.`,
+        `${style.bold(url)}\n\nIt works once, until ${expiresAt}. Whoever opens it is signed in to account ${id}.${isGuess ? NOT_RUNNING : ''}`,
     };
   },
 };
+
+/** Reports whether a server responds at a URL. */
+function responds(url: string): Promise<boolean> {
+  return fetch(`${url}/livez`, { signal: AbortSignal.timeout(REQUEST_MS) }).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+}

@@ -4,6 +4,7 @@ import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Addresses, App } from '../../app.ts';
 import type { AddressName, Config } from '../../config.ts';
+import { storeFact } from '../../facts.ts';
 import type { IssuedKey } from '../../keys/key.ts';
 import { BoundedLineWriter } from '../../lib/line-writer.ts';
 import type { Log } from '../../lib/log.ts';
@@ -11,6 +12,7 @@ import { type Database, StorageError } from '../../lib/storage/database.ts';
 import { UserError } from '../../lib/user-error.ts';
 import { openPhotoStore } from '../../photos/files/open.ts';
 import { settingTree } from '../../settings.ts';
+import { PORTAL_FACT } from '../../urls.ts';
 import type { Command, Style } from '../command.ts';
 import { list } from '../terminal.ts';
 
@@ -96,6 +98,8 @@ async function start(app: App, config: Config, style: Style | undefined): Promis
   const urls = await app.listen().catch(error => {
     throw listenError(error, config);
   });
+  const portal = urls.portal ?? (urls.staging && new URL(urls.staging).origin);
+  if (portal !== undefined) await production.write(tx => tx.run(storeFact, { name: PORTAL_FACT, value: portal }));
   if (style === undefined) return JSON.stringify(urls);
   const firstKey =
     urls.staging === undefined ? undefined : await createFirstKey(production, ownerId, config.keyLifetimeDays);
