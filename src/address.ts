@@ -217,8 +217,9 @@ export class Address {
   async #readiness(): Promise<PageContent> {
     const { ok, writes, detail } = await this.#service.database.health();
     const { counts, day } = this.#deps.limiter.health();
-    const status = this.#isStopping ? 'stopping' : ok && writes !== 'unavailable' ? 'ready' : 'unavailable';
-    return json({ status, storage: { ok, writes, detail }, counts, day }, status === 'ready' ? 200 : 503);
+    const isServed = ok && writes !== 'unavailable';
+    const status = this.#isStopping ? 'stopping' : isServed ? 'ready' : 'unavailable';
+    return json({ status, storage: { ok: isServed, writes, detail }, counts, day }, status === 'ready' ? 200 : 503);
   }
 }
 

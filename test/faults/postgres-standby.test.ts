@@ -55,7 +55,7 @@ it('is not ready while its database is a standby, and recovers when that is prom
   for (const address of ['production', 'staging'] as const) {
     await waitUntil(async () => (await ready(address)).body.storage.detail === DETAIL);
     const { status, body } = await ready(address);
-    const storage = { ok: true, writes: 'unavailable', detail: DETAIL };
+    const storage = { ok: false, writes: 'unavailable', detail: DETAIL };
     assert.deepEqual([status, body.status, body.storage], [503, 'unavailable', storage]);
   }
 

@@ -282,6 +282,7 @@ onPostgres(engine => {
       await assert.rejects(open({ options }), /^StorageError: The database at .* accepts no changes/);
       const standby = await open({ role: 'cli', options });
       assert.deepEqual(await standby.first(factByName, { name: 'a' }), { name: 'a' });
+      assert.equal((await standby.health()).writes, 'unavailable', 'although the latest call succeeded');
       const error = await refusedWithin(
         RESPONSE_MS,
         standby.write(tx => tx.run(addFact, { name: 'b' })),

@@ -12,6 +12,8 @@ const CHECK_MS = 1000;
 export class HealthCheck {
   readonly #calls: Calls;
   #fullMs = Number.NEGATIVE_INFINITY;
+  /** When the latest write succeeded: reads say nothing about a standby, or a database that became read-only. */
+  #lastWriteMs = Number.NEGATIVE_INFINITY;
   /** Whether the latest write failed because the database is a standby or read-only. */
   #isReadOnly = false;
   #last: { readonly startedMs: number; readonly health: Promise<Health> } | undefined;
@@ -21,6 +23,7 @@ export class HealthCheck {
   }
 
   onWrite(): void {
+    this.#lastWriteMs = performance.now();
     this.#fullMs = Number.NEGATIVE_INFINITY;
     this.#isReadOnly = false;
   }
@@ -40,17 +43,24 @@ export class HealthCheck {
   }
 
   async #check(lostLocks: readonly string[]): Promise<Health> {
-    if (this.#isReadOnly || performance.now() - this.#calls.lastSuccessMs > CHECK_MS) {
+    if (this.#isReadOnly || performance.now() - this.#lastWriteMs > CHECK_MS) {
       try {
         const check = (connection: Connection, deadlineMs: number) => connection.query(deadlineMs, REQUIRE_WRITABLE);
         await withTimeout(this.#calls.run(check, CHECK_MS), CHECK_MS);
         this.#isReadOnly = false;
       } catch (error) {
         this.#isReadOnly = isReadOnly(error);
+        // Reads succeed: the check only waited for a connection too long.
+        if (!this.#isReadOnly && performance.now() - this.#calls.lastSuccessMs <= CHECK_MS)
+          return this.#working(lostLocks);
         const detail = error instanceof StorageError ? error.publicMessage : 'The database rejects queries.';
         return { ok: this.#isReadOnly, writes: 'unavailable', detail };
       }
     }
+    return this.#working(lostLocks);
+  }
+
+  #working(lostLocks: readonly string[]): Health {
     if (performance.now() - this.#fullMs < FULL_MS) {
       return { ok: true, writes: 'full', detail: 'The disk of the database is full.' };
     }
