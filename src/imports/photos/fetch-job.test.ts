@@ -20,7 +20,7 @@ import { PhotoEncoder } from '../../photos/files/encoder.ts';
 import { PhotoFiles } from '../../photos/files/photo-files.ts';
 import { petPhotos } from '../../photos/holders.ts';
 import { deletePhoto } from '../../photos/photos.ts';
-import { photosOf } from '../../photos/references.ts';
+import { photoBytes, photosOf } from '../../photos/references.ts';
 import { type Params, query, sql } from '../../schema.ts';
 import { importErrors, importOf } from '../import.ts';
 import { importJob } from '../import-job.ts';
@@ -363,7 +363,11 @@ describe('photos of imports', () => {
     });
 
     it('respect the quota of the plan and the limit of an animal', async t => {
-      const store = await openStore(t, engine, { photoBytes: red.length + 1 });
+      const roomy = await openStore(t, engine);
+      roomy.server.serve('/1', red);
+      await roomy.begin([`A,Rex,Dog,${roomy.server.url('/1')},,`]);
+      await roomy.work();
+      const store = await openStore(t, engine, { photoBytes: 1 + (await photoBytes.read(roomy.database, 1)) });
       const { server } = store;
       server.serve('/1', red);
       server.serve('/2', green);
