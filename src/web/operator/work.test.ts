@@ -35,7 +35,7 @@ onEachEngine(engine => {
       for (const webhook of webhooks)
         await database.write(tx => tx.run(insertWebhook, { due_at: null, disabled_reason: null, ...webhook }));
       assert.deepEqual(await countWaiting(database), {
-        ...{ failingWebhooks: 1, disabledWebhooks: 1, inbox: 3, deletions: 1 },
+        ...{ failingWebhooks: 1, disabledWebhooks: 1, inbox: 3, photos: 0, deletions: 1 },
       });
     });
 
