@@ -119,7 +119,7 @@ for (const { name, skip, create } of emptyPlaces) {
         await waitUntil(async () => !(await isProgramRunning(there)));
         const state = await stateOf(there);
         outcomes[state] = (outcomes[state] ?? 0) + 1;
-        if (state === 'interrupted') await assertRefused(command(there, ['serve']), /was interrupted: run it again/);
+        if (state === 'interrupted') await assertRefused(command(there, ['serve']), /was interrupted: run "petstore restore" again/);
         if (state === 'half') {
           // The dump of staging is complete, and production is empty.
           await assertRefused(command(there, ['serve']), /is not up to date/);
@@ -160,7 +160,7 @@ describe('a store of the embedded engine', () => {
     mkdirSync(there.PETSTORE_DATA_DIR, { mode: 0o700 });
     disk.fill();
     await refused(there, /^The disk of .*data is full\.$/m, 'restore', backup);
-    assert.deepEqual(readdirSync(there.PETSTORE_DATA_DIR), ['serve.lock']);
+    assert.deepEqual(readdirSync(there.PETSTORE_DATA_DIR), ['production.db.restoring', 'serve.lock']);
     disk.empty();
     await jsonOf(there, 'restore', backup);
     await assertSound(there);

@@ -15,12 +15,12 @@ const setFact = query((db, p: Params<{ name: string; value: string }>) =>
 const factByName = query((db, p: Params<{ name: string }>) =>
   db.selectFrom('facts').select('value').where('name', '=', p.name),
 );
-/** But the one that the schema begins with. */
+/** Returns all facts but those that migrations insert. */
 const everyFact = query(db =>
   db
     .selectFrom('facts')
     .select(['name', 'value'])
-    .where('name', 'not in', ['dispatched', 'words', 'words_of_descriptions'])
+    .where('name', 'not in', ['dispatched', 'dispatched-ahead', 'deleted events', 'words', 'words_of_descriptions'])
     .orderBy('name'),
 );
 const addAccount = query((db, p: Params<{ email: string; now: number }>) =>

@@ -9,6 +9,7 @@ import { testClock } from '../../src/lib/clock.ts';
 import { placeOrder } from '../../src/orders/orders.ts';
 import { countPets } from '../../src/pets/counts.ts';
 import { createPet, getPet, updatePet } from '../../src/pets/pets.ts';
+import { LOCATION_FACT } from '../../src/photos/location.ts';
 import { petstore, textOf } from '../support/commands.ts';
 import { createDatabase, type Engine, onEachEngine, onServer, run, type TestLocation } from '../support/engines.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
@@ -97,7 +98,9 @@ async function newLocation(engine: Engine['name'], dump: string) {
     return { settings: { PETSTORE_DATA_DIR: directory }, remove: async () => {} };
   }
   const { url, remove } = await createDatabase({ empty: true });
-  await onServer(connection => run(connection, dump), url);
+  // Fixtures are databases alone: their photos are in another directory.
+  const movePhotos = `delete from facts where name = '${LOCATION_FACT}'`;
+  await onServer(connection => run(connection, `${dump};\n${movePhotos}`), url);
   return { settings: { PETSTORE_DATABASE_URL: url }, remove };
 }
 
