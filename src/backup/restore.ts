@@ -5,7 +5,7 @@ import { deleteFact } from '../facts.ts';
 import { createEncryptor, type Encryptor } from '../lib/encryption.ts';
 import type { Database } from '../lib/storage/database.ts';
 import { openDatabase } from '../lib/storage/open.ts';
-import { markRestoring } from '../lib/storage/postgres/migrate.ts';
+import { isRestoring, markRestoring } from '../lib/storage/postgres/migrate.ts';
 import { withPostgresSnapshots } from '../lib/storage/postgres/snapshots.ts';
 import { openCopy } from '../lib/storage/sqlite/copy.ts';
 import { createPrivateFile, RESTORING } from '../lib/storage/sqlite/data-directory.ts';
@@ -231,7 +231,10 @@ function databasesOf({ config: { locations } }: RestoreDeps): [DeploymentName, {
   return staging.url === production.url ? [last] : [['staging', { url: staging.url }], last];
 }
 
-/** @throws {UserError} if a database holds tables, or the backup has another number of databases */
+/**
+ * Accepts databases that an interrupted restore has marked: all that they hold is its own.
+ * @throws {UserError} if another database holds tables, or the backup has another number of databases
+ */
 async function requireEmptyDatabases(deps: RestoreDeps, { files }: Manifest): Promise<void> {
   const databases = databasesOf(deps);
   if (databases.length !== files.length) {
@@ -241,8 +244,9 @@ async function requireEmptyDatabases(deps: RestoreDeps, { files }: Manifest): Pr
         : "The backup has staging in production's database: unset PETSTORE_STAGING_DATABASE_URL.",
     );
   }
-  const locations = databases.map(([, location]) => location);
-  await withPostgresSnapshots(locations, undefined, async snapshots => {
+  const unmarked: { url: string }[] = [];
+  for (const [, location] of databases) if (!(await isRestoring(location.url))) unmarked.push(location);
+  await withPostgresSnapshots(unmarked, undefined, async snapshots => {
     if (snapshots.every(({ empty }) => empty)) return;
     throw new UserError('The database of the settings holds tables: restore into an empty database.');
   });
@@ -255,17 +259,18 @@ async function restorePostgres(
   newKey: NewKey,
 ): Promise<Restored['webhooks']> {
   const { config, environment, onProgress } = deps;
-  const { production } = config.locations as PostgresLocations;
-  await markRestoring(production.url, true);
-  await restorePhotos(deps, source, manifest);
   const databases = databasesOf(deps);
+  for (const [, { url }] of databases) await markRestoring(url, true);
+  await restorePhotos(deps, source, manifest);
   for (const [name, { url }] of databases) {
     onProgress?.(`Restoring ${databases.length === 1 ? 'both deployments' : name}`, 0);
-    const options = ['--no-owner', '--no-privileges', '--exit-on-error', '--single-transaction'];
+    // An interrupted restore may have completed the dump of a database: it is replaced.
+    const replacing = ['--clean', '--if-exists'];
+    const options = ['--no-owner', '--no-privileges', '--exit-on-error', '--single-transaction', ...replacing];
     const dump = join(source, manifest.deployments[name]!.file);
     await runOnPostgres('pg_restore', [...options, dump], { url, environment });
   }
-  await markRestoring(production.url, false);
+  for (const [, { url }] of databases) await markRestoring(url, false);
   const webhooks = [];
   for (const name of ['production', 'staging'] as const) {
     webhooks.push(...(await complete(deps, name, config.locations[name], newKey)));

@@ -99,7 +99,7 @@ async function newLocation(engine: Engine['name'], dump: string) {
   }
   const { url, remove } = await createDatabase({ empty: true });
   // Fixtures are databases alone: their photos are in another directory.
-  const movePhotos = `delete from facts where name = '${LOCATION_FACT}'`;
+  const movePhotos = `delete from public.facts where name = '${LOCATION_FACT}'`;
   await onServer(connection => run(connection, `${dump};\n${movePhotos}`), url);
   return { settings: { PETSTORE_DATABASE_URL: url }, remove };
 }

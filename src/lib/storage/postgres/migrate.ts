@@ -75,12 +75,22 @@ async function missing(connection: Connection, server: PostgresServer, migration
 /** A schema of a database whose restore is not complete. A restore creates no table in it, so that it can be repeated. */
 const RESTORING = 'petstore_restoring';
 
+const FIND_MARK = `to_regnamespace('${RESTORING}') is not null as restoring`;
+
+/** Reports whether a database is marked: a restore of it is running, or was interrupted. */
+export function isRestoring(url: string): Promise<boolean> {
+  return queryOnce(url, `select ${FIND_MARK}`).then(({ rows }) => rows[0].restoring);
+}
+
 /** Marks a database as one that no server and no command opens until its restore is complete, or removes the mark. */
 export async function markRestoring(url: string, restoring: boolean): Promise<void> {
+  await queryOnce(url, restoring ? `create schema if not exists ${RESTORING}` : `drop schema if exists ${RESTORING}`);
+}
+
+async function queryOnce(url: string, statement: string) {
   const connection = await postgresServer(url, undefined).connect('petstore restore');
   try {
-    const statement = restoring ? `create schema if not exists ${RESTORING}` : `drop schema if exists ${RESTORING}`;
-    await connection.query(Number.POSITIVE_INFINITY, statement);
+    return await connection.query(Number.POSITIVE_INFINITY, statement);
   } finally {
     connection.release();
   }
@@ -96,7 +106,7 @@ export async function appliedNames(
 ): Promise<readonly string[]> {
   // Looks only where the table would be created, not in the rest of the search path.
   const find = `select to_regclass(quote_ident(current_schema()) || '.migrations') is not null as found,
-    to_regnamespace('${RESTORING}') is not null as restoring`;
+    ${FIND_MARK}`;
   const { rows } = await connection.query(performance.now() + timeouts.call, find);
   if (rows[0].restoring) {
     throw new UserError(
