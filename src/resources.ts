@@ -2,6 +2,7 @@ import type { Environment } from './backup/postgres-programs.ts';
 import type { ScheduledBackups } from './backup/scheduled/job.ts';
 import type { Config } from './config.ts';
 import type { Webhooks } from './deployment.ts';
+import { leaveOutLongValues } from './events/long-values.ts';
 import type { Clock } from './lib/clock.ts';
 import { openOutgoingClient } from './lib/http/client/client.ts';
 import type { LineWriter } from './lib/line-writer.ts';
@@ -144,11 +145,14 @@ async function openWebhooks(
 
 async function openCounts(
   { config: { valkeyUrl }, clock, log }: AppOptions,
-  { production: database }: Databases,
+  databases: Databases,
   tracing: Tracing | undefined,
   opened: AsyncDisposableStack,
 ): Promise<Limiter> {
-  const limiter = await openLimiter({ database, clock, log, ...(valkeyUrl !== undefined && { valkeyUrl }) });
+  const limiter = await openLimiter({
+    ...{ database: databases.production, clock, log, ...(valkeyUrl !== undefined && { valkeyUrl }) },
+    onUpgraded: () => Promise.all(Object.values(databases).map(leaveOutLongValues)),
+  });
   opened.defer(() => limiter.close());
   // Without Valkey, counts are in memory.
   return valkeyUrl === undefined ? limiter : (tracing?.limiter(limiter) ?? limiter);

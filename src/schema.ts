@@ -417,7 +417,15 @@ export interface Tables {
   /** The alerts that were sent, in percent of the requests of a day (`day`: days since 1970). */
   usage_alerts: { account_id: number; deployment: DeploymentName; day: number; threshold: number };
   /** Processes that serve this database. */
-  nodes: { id: string; started_at: number; seen_at: number };
+  nodes: {
+    id: string;
+    started_at: number;
+    seen_at: number;
+    /** The last migration that it knows; null for releases before `0043-long-values`. */
+    migration: Generated<string | null>;
+  };
+  /** Which event has a long value of an animal that its row no longer has; see `events/long-values.ts`. */
+  replaced_values: { pet_id: number; member: string; event_id: number };
   /** Single values of a deployment by name, such as when retention last ran. */
   facts: { name: string; value: string };
   /** Counts the notifications of a topic, such as `registry` (accounts, keys, bans), for processes that poll (PostgreSQL). */

@@ -1,3 +1,4 @@
+import { withLongValues } from '../events/long-values.ts';
 import { eventsAt } from '../events/ordering.ts';
 import { type OwnedEvent, withOwners } from '../events/owners.ts';
 import { type Authority, allowsActing, authoritiesOf, type Dependent } from '../keys/authority.ts';
@@ -145,7 +146,7 @@ async function claimFrom(
 async function loadDeliveries(database: Database, claims: readonly AllowedClaim[]): Promise<ClaimedDelivery[]> {
   const positions = new Set(claims.flatMap(({ deliveries }) => deliveries.map(({ position }) => position)));
   if (positions.size === 0) return [];
-  const events = await withOwners(database, await eventsAt(database, [...positions]));
+  const events = await withOwners(database, await withLongValues(database, await eventsAt(database, [...positions])));
   const eventAt = new Map(events.map(event => [event.position, event]));
   return claims.flatMap(({ webhook, authority, slow, deliveries, secrets }) => {
     const encryptedSecrets = secrets.map(({ secret }) => secret);

@@ -5,6 +5,7 @@ import { LogThrottle } from '../lib/log-throttle.ts';
 import { createSemaphore } from '../lib/semaphore.ts';
 import { bestEffort } from '../lib/storage/best-effort.ts';
 import type { Database } from '../schema.ts';
+import { withLongValues } from './long-values.ts';
 import { assignPositions, eventsAfter, lastPosition, logEnd } from './ordering.ts';
 import { type OwnedEvent, withOwners } from './owners.ts';
 
@@ -191,7 +192,7 @@ export class EventBus {
   async #read(after: number, end: number): Promise<Batch> {
     const events = await eventsAfter(this.#database, after, end, BATCH_SIZE);
     const upTo = events.length < BATCH_SIZE ? end : events.at(-1)!.position;
-    return { after, upTo, events: await withOwners(this.#database, events) };
+    return { after, upTo, events: await withOwners(this.#database, await withLongValues(this.#database, events)) };
   }
 
   async #publish(batch: Batch): Promise<void> {

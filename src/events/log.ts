@@ -3,31 +3,44 @@ import { keysetPage, queriesByShape, query, selectJsonNumbers, sql } from '../sc
 import { type AuditColumns, auditColumnsOf } from './audit-columns.ts';
 import { countEventBytes } from './bytes.ts';
 import type { Event, NewEvent } from './event.ts';
+import { mayLeaveOut, recordReplaced, shortened } from './long-values.ts';
 
 /**
  * Records an event in the transaction of the change, with the origin of the transaction for the audit log. The event log
- * is append-only.
+ * is append-only. It leaves out long values of the resource; see `withLongValues`.
  */
 export async function record(tx: Transaction, event: NewEvent): Promise<void> {
-  const { kind, action, subjectId, accountId, data } = event;
+  const { kind, action, subjectId, accountId } = event;
   const { origin, auditAccountId } = auditColumnsOf(tx, event);
-  const values = { kind, action, subjectId, accountId, data: JSON.stringify(data), origin, auditAccountId };
+  const values = { kind, action, subjectId, accountId, ...textsOf(tx, event), origin, auditAccountId };
   countBytes(tx, values);
-  await tx.run(insertEvent, { at: tx.now, ...values });
+  await tx.run(values.whole === null ? insertEvent : insertShortened, { at: tx.now, ...values });
+  await recordReplaced(tx, event);
 }
 
-/** Records several events, in this order, a hundred per statement. */
+/** Records several events, in this order, a hundred per statement; no two of one resource. */
 export async function recordEvents(tx: Transaction, events: readonly NewEvent[]): Promise<void> {
   for (let start = 0; start < events.length; start += EVENTS_PER_INSERT) {
     const rows = events.slice(start, start + EVENTS_PER_INSERT).map(event => {
-      const { kind, action, subjectId, accountId, data } = event;
+      const { kind, action, subjectId, accountId } = event;
       const { origin, auditAccountId } = auditColumnsOf(tx, event);
-      const text = JSON.stringify(data);
-      countBytes(tx, { accountId, data: text, origin });
-      return [kind, action, subjectId, accountId, text, origin, auditAccountId];
+      const { data, whole } = textsOf(tx, event);
+      countBytes(tx, { accountId, data, origin });
+      return [kind, action, subjectId, accountId, data, origin, auditAccountId, whole];
     });
     await tx.run(insertEvents, { at: tx.now, rows: JSON.stringify(rows) });
   }
+  for (const event of events) await recordReplaced(tx, event);
+}
+
+/**
+ * Returns the data of an event without long values. On PostgreSQL also the `whole` data, if that differs: while an older
+ * release serves the same database, its events are stored whole.
+ */
+function textsOf(tx: Transaction, event: NewEvent): { readonly data: string; readonly whole: string | null } {
+  const short = shortened(event);
+  const isEither = short !== undefined && tx.engine === 'postgres';
+  return { data: JSON.stringify(short ?? event.data), whole: isEither ? JSON.stringify(event.data) : null };
 }
 
 const EVENTS_PER_INSERT = 100;
@@ -83,17 +96,25 @@ type EventRow = Omit<Event<never>, 'data'> & { data: string };
 type InsertedEvent = Omit<EventRow, 'id'> & AuditColumns;
 
 const insertEvent = query((db, p: Params<InsertedEvent>) =>
+  db.insertInto('events').values({ ...sharedValues(p), data: p.data }),
+);
+
+const insertShortened = query((db, p: Params<InsertedEvent & { whole: string | null }>) =>
   db.insertInto('events').values({
-    at: p.at,
-    kind: p.kind,
-    action: p.action,
-    subject_id: p.subjectId,
-    account_id: p.accountId,
-    data: p.data,
-    origin: p.origin,
-    audit_account_id: p.auditAccountId,
+    ...sharedValues(p),
+    data: sql`case when ${mayLeaveOut} then cast(${p.data} as text) else cast(${p.whole} as text) end`,
   }),
 );
+
+const sharedValues = (p: Params<InsertedEvent>) => ({
+  at: p.at,
+  kind: p.kind,
+  action: p.action,
+  subject_id: p.subjectId,
+  account_id: p.accountId,
+  origin: p.origin,
+  audit_account_id: p.auditAccountId,
+});
 
 const insertEvents = query((db, p: Params<{ at: number; rows: string }>, engine) =>
   db
@@ -103,7 +124,8 @@ const insertEvents = query((db, p: Params<{ at: number; rows: string }>, engine)
       engine === 'sqlite'
         ? sql`select ${p.at}, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6
               from json_each(${p.rows})`
-        : sql`select cast(${p.at} as bigint), row ->> 0, row ->> 1, (row ->> 2)::bigint, (row ->> 3)::bigint, row ->> 4,
+        : sql`select cast(${p.at} as bigint), row ->> 0, row ->> 1, (row ->> 2)::bigint, (row ->> 3)::bigint,
+                case when row ->> 7 is null or ${mayLeaveOut} then row ->> 4 else row ->> 7 end,
                 row ->> 5, (row ->> 6)::bigint
               from json_array_elements(cast(${p.rows} as json)) with ordinality as rows (row, number) order by number`,
     ),

@@ -77,6 +77,23 @@ onPostgres(engine => {
     await one.close();
     assert.deepEqual(await database.all(ids, {}), []);
   });
+
+  test('tells when no node of an older release is left, once', async () => {
+    const database = await engine.open();
+    await database.write(tx => tx.run(addNode, { id: 'older', seenAt: Date.now() }));
+    let told = 0;
+    const one = await joinNodes(database, systemClock(), 'one', async () => {
+      if (++told === 1) throw new Error('unreachable for a moment');
+    });
+    const two = await joinNodes(database, systemClock(), 'two');
+    await one.refresh();
+    assert.equal(told, 0);
+    await database.write(tx => tx.run(removeNode, { id: 'older' }));
+    for (let heartbeat = 1; heartbeat <= 3; heartbeat++) await one.refresh();
+    assert.equal(told, 2, 'again after an error, and not after a success');
+    await two.close();
+    await one.close();
+  });
 });
 
 async function sees(node: Nodes, count: number) {
@@ -87,6 +104,7 @@ async function sees(node: Nodes, count: number) {
 }
 
 const ids = query(db => db.selectFrom('nodes').select('id'));
+const removeNode = query((db, p: Params<{ id: string }>) => db.deleteFrom('nodes').where('id', '=', p.id));
 const addNode = query((db, p: Params<{ id: string; seenAt: number }>) =>
   db.insertInto('nodes').values({ id: p.id, started_at: p.seenAt, seen_at: p.seenAt }),
 );

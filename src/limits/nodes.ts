@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../lib/clock.ts';
 import { UserError } from '../lib/user-error.ts';
+import { migrations } from '../migrations/index.ts';
 import { type Database, type Params, query, type Reader } from '../schema.ts';
 
 /** The heartbeat interval, and how long a node counts as live after its last heartbeat. */
@@ -20,15 +21,21 @@ export const ALONE = 'alone';
 /**
  * Joins the nodes that serve a PostgreSQL database: several if they share their counts, otherwise only one.
  * @param id the name of this node, or `ALONE` if it does not share its counts
+ * @param onUpgraded called once no node of an older release is left
  * @throws {UserError} when it may not join
  */
-export async function joinNodes(database: Database, clock: Clock, id: string): Promise<Nodes> {
+export async function joinNodes(
+  database: Database,
+  clock: Clock,
+  id: string,
+  onUpgraded?: () => Promise<unknown>,
+): Promise<Nodes> {
   const alone = id === ALONE;
   if (alone && (await database.tryAdvisoryLock?.(SERVE_LOCK)) === false) throw sharedDatabaseError();
   if (await hasHeartbeat(database, clock, row => row.id !== id && (alone || row.id === ALONE))) {
     throw sharedDatabaseError();
   }
-  const nodes = new Nodes(database, clock, id);
+  const nodes = new Nodes(database, clock, id, onUpgraded);
   await nodes.start();
   return nodes;
 }
@@ -41,6 +48,8 @@ export class Nodes {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #id: string;
+  /** Called until it succeeds. */
+  #onUpgraded: (() => Promise<unknown>) | undefined;
   readonly #others = new Map<string, { seenAt: number; changedMs: number }>();
   readonly #stop = new AbortController();
   #live = 1;
@@ -50,10 +59,11 @@ export class Nodes {
   #running: Promise<void> | undefined;
   #unsubscribe: (() => void) | undefined;
 
-  constructor(database: Database, clock: Clock, id: string) {
+  constructor(database: Database, clock: Clock, id: string, onUpgraded?: () => Promise<unknown>) {
     this.#database = database;
     this.#clock = clock;
     this.#id = id;
+    this.#onUpgraded = onUpgraded;
   }
 
   /** Sends heartbeats until `close`, and tells the other nodes of this one. A node can start even when the disk is full. */
@@ -106,7 +116,7 @@ export class Nodes {
   async #heartbeat(joining?: 'joining'): Promise<void> {
     const seenAt = Math.floor(this.#clock.now());
     const rows = await this.#database.write(async tx => {
-      await tx.run(upsertHeartbeat, { id: this.#id, seenAt });
+      await tx.run(upsertHeartbeat, { id: this.#id, seenAt, migration: migrations.at(-1)!.name });
       if (joining) await tx.notify('nodes');
       return await tx.all(allNodes, {});
     });
@@ -119,6 +129,9 @@ export class Nodes {
       else if (nowMs - changedMs < LIVE_MS) this.#live++;
       else if (nowMs - changedMs > STALE_MS) await this.#delete(other);
     }
+    if (this.#onUpgraded === undefined || rows.some(({ migration }) => migration === null)) return;
+    await this.#onUpgraded();
+    this.#onUpgraded = undefined;
   }
 
   #observe({ id, seenAt }: Row, ownSeenAt: number, nowMs: number): void {
@@ -154,21 +167,24 @@ export function isServed(reader: Reader, clock: Clock): Promise<boolean> {
 
 /** Reports whether a matching node sends heartbeats; reads a second time only if one seems to. */
 async function hasHeartbeat(reader: Reader, clock: Clock, kind: (row: Row) => boolean): Promise<boolean> {
-  const find = async () => (await reader.all(allNodes, {})).filter(kind);
+  const find = async () => (await reader.all(heartbeats, {})).filter(kind);
   const before = (await find()).filter(row => Math.abs(clock.now() - row.seenAt) < STALE_MS);
   if (before.length === 0) return false;
   await pause(OBSERVE_MS);
   return (await find()).some(row => before.some(other => other.id === row.id && other.seenAt !== row.seenAt));
 }
 
-const allNodes = query(db => db.selectFrom('nodes').select(['id', 'seen_at as seenAt']));
+const heartbeats = query(db => db.selectFrom('nodes').select(['id', 'seen_at as seenAt']));
 
-const upsertHeartbeat = query((db, p: Params<{ id: string; seenAt: number }>) =>
+const allNodes = query(db => db.selectFrom('nodes').select(['id', 'seen_at as seenAt', 'migration']));
+
+const upsertHeartbeat = query((db, p: Params<{ id: string; seenAt: number; migration: string }>) =>
   db
     .insertInto('nodes')
-    .values({ id: p.id, started_at: p.seenAt, seen_at: p.seenAt })
+    .values({ id: p.id, started_at: p.seenAt, seen_at: p.seenAt, migration: p.migration })
     .onConflict(conflict =>
       conflict.column('id').doUpdateSet(eb => ({
+        migration: eb.ref('excluded.migration'),
         // Increases with every heartbeat, even if the clock is set back.
         seen_at: eb
           .case()

@@ -22,10 +22,12 @@ export async function openLimiter(options: {
   valkeyUrl?: string;
   /** The unique name of this node; random by default. */
   nodeId?: string;
+  /** Called on PostgreSQL once no node of an older release serves the database. */
+  onUpgraded?: () => Promise<unknown>;
 }): Promise<Limiter> {
   const { database, clock, valkeyUrl: url } = options;
   const node = url === undefined ? ALONE : (options.nodeId ?? randomBytes(9).toString('base64url'));
-  const nodes = database.engine === 'postgres' ? await joinNodes(database, clock, node) : undefined;
+  const nodes = database.engine === 'postgres' ? await joinNodes(database, clock, node, options.onUpgraded) : undefined;
   try {
     const writeBehind = new WriteBehind(database, options.log);
     const bans = new Bans(database, writeBehind);

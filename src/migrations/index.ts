@@ -29,6 +29,7 @@ import { foldedLetters } from './0035-folded-letters.ts';
 import { importBudgets } from './0036-import-budgets.ts';
 import { deliveryTurns } from './0037-delivery-turns.ts';
 import { eventDeletions } from './0038-event-deletions.ts';
+import { longValues } from './0043-long-values.ts';
 
 /**
  * Every migration, oldest first. Append only: a released migration is never edited, and its name never changes, because
@@ -103,4 +104,5 @@ export const migrations: readonly Migration[] = [
       "insert into facts (name, value) select 'photo-sizes', 'pets 0' where exists (select 1 from photos)",
     ],
   },
+  longValues,
 ];

@@ -1,6 +1,7 @@
 import { problem } from '../errors.ts';
 import type { Actor, Event } from '../events/event.ts';
 import { eventsOf } from '../events/log.ts';
+import { withLongValues } from '../events/long-values.ts';
 import { type Page, type PageRequest, paginate } from '../lib/http/pagination/paginate.ts';
 import { formatTime } from '../lib/time.ts';
 import type { Reader } from '../schema.ts';
@@ -25,7 +26,7 @@ export async function petHistory(
   const { rows, ...links } = await paginate<Event<PetEventData>>({
     list: ['history', petId],
     page,
-    rows: scan => eventsOf(reader, 'pet', petId, scan),
+    rows: async scan => withLongValues(reader, await eventsOf<PetEventData>(reader, 'pet', petId, scan)),
   });
   return {
     rows: rows.map(event => {

@@ -287,6 +287,14 @@ export const checks: readonly Check[] = [
       from ${lastEvents} where action <> 'deleted' and not exists (select 1 from pets where pets.id = subject_id)`,
   ),
   check(
+    'long values of animals',
+    () => sql`
+      select 'The ' || member || ' that animal ' || pet_id || ' had before event ' || event_id || ' is missing.' as finding
+      from replaced_values left join events on events.id = event_id and kind = 'pet' and subject_id = pet_id
+        and action in ('updated', 'deleted')
+      where events.id is null`,
+  ),
+  check(
     'versions of organizations',
     () => sql`
       select 'Organization ' || id || ' has version ' || version || ', but ' || count(subject_id) || ' events.' as finding

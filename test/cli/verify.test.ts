@@ -95,6 +95,10 @@ const breaks: Readonly<Record<string, readonly [statements: string, finding: Reg
     /^Animal 1 differs from its last event, 3\.$/,
   ],
   'animals of events': ['delete from pets where id = 1', /^Animal 1 does not exist, but event 3 does not delete it\.$/],
+  'long values of animals': [
+    `insert into replaced_values (pet_id, member, event_id) values (1, 'description', 3)`,
+    /^The description that animal 1 had before event 3 is missing\.$/,
+  ],
   'versions of organizations': [
     `insert into organizations (id, name, name_key, created_at, updated_at, version) values (1, 'x', 'x', 0, 0, 3)`,
     /^Organization 1 has version 3, but 0 events\.$/,

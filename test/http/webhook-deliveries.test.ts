@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { listMessages } from '../../src/messages/list.ts';
+import { type Params, query } from '../../src/schema.ts';
 import type { Caller } from '../support/caller.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -51,6 +52,43 @@ overEachEngine(engine => {
       assert.deepEqual(
         deliveries.map(({ type, status }: Record<string, string>) => [type, status]),
         [['webhook.test', 'delivered']],
+      );
+      await owner.ask('DELETE', path);
+    });
+
+    it('delivers long texts as they were at the time of the event, which stores none that the animal still has', async () => {
+      const { receiver, owner, database } = suite;
+      const { path } = await suite.newWebhook({ types: ['pet.*'] });
+      await owner.post(`${path}/activation`);
+      const [first, second] = ['a'.repeat(3000), 'b'.repeat(3000)];
+      const { body: pet } = await owner.post('/pets', { name: 'x', categoryId: 2, description: first });
+      await owner.patch(`/pets/${pet.id}`, { description: second });
+      await owner.ask('DELETE', `/pets/${pet.id}`);
+      const events = () =>
+        receiver.received.map(({ body }) => JSON.parse(body)).filter(({ type }) => type !== 'webhook.test');
+      await waitUntil(() => events().length === 3);
+      const sorted = events().toSorted((a, b) => a.sequence - b.sequence);
+      assert.deepEqual(
+        sorted.map(({ data, changes }) => [data.description, changes.description]),
+        [
+          [first, { to: first }],
+          [second, { from: first, to: second }],
+          [second, { from: second }],
+        ],
+      );
+      const { body: listed } = await owner.get('/events?types=pet.*');
+      assert.deepEqual(
+        sorted.map(({ id }) => id),
+        listed.map(({ id }: { id: string }) => id),
+      );
+      assert.deepEqual(
+        sorted.map(({ changes }) => changes),
+        listed.map(({ changes }: { changes: object }) => changes),
+      );
+      const stored = await database.all(lengthsOfPetEvents, {});
+      assert.deepEqual(
+        stored.map(({ length }) => Math.floor(length / 3000)),
+        [0, 1, 1],
       );
       await owner.ask('DELETE', path);
     });
@@ -257,3 +295,11 @@ overEachEngine(engine => {
     });
   });
 });
+
+const lengthsOfPetEvents = query((db, _: Params<Record<never, never>>) =>
+  db
+    .selectFrom('events')
+    .select(({ fn }) => fn<number>('length', ['data']).as('length'))
+    .where('kind', '=', 'pet')
+    .orderBy('id'),
+);

@@ -1,3 +1,4 @@
+import { forgetReplaced } from '../../events/long-values.ts';
 import { CLOCK_TOLERANCE_MS } from '../../events/ordering.ts';
 import type { LoggedData } from '../../events/owners.ts';
 import { redactEvents } from '../../events/redaction.ts';
@@ -69,6 +70,7 @@ export async function deleteScheduledEvents(tx: Transaction, limit: number): Pro
   await redactEvents<PetEventData>(tx, 'pet', pets, ({ action, data }) =>
     action === 'deleted' ? tombstoneOf(data) : data,
   );
+  await tx.run(forgetReplaced, { petIds: JSON.stringify(pets) });
   return deleted + (await tx.run(deleteDone, { ids }));
 }
 

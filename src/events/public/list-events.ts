@@ -5,6 +5,7 @@ import { requireScanRoom, startScan } from '../../lib/http/pagination/scan-queue
 import { bestEffort } from '../../lib/storage/best-effort.ts';
 import type { Database, Reader } from '../../schema.ts';
 import type { Actor } from '../event.ts';
+import { withLongValues } from '../long-values.ts';
 import { assignPositions, eventsAfter, lastPosition, positionBefore } from '../ordering.ts';
 import { type OwnedEvent, withOwners } from '../owners.ts';
 import { eventIdAt, type PublicEvent, positionOf } from './public-event.ts';
@@ -65,7 +66,7 @@ export async function listEvents(
     const upTo = Math.min(scanEnd, position + positions);
     const batch = await eventsAfter(database, position, upTo, size, filter.types);
     const kept = batch.filter(({ at }) => at >= retained.since);
-    for (const event of await withOwners(database, kept)) {
+    for (const event of await withOwners(database, await withLongValues(database, kept))) {
       if (!canSee(actor, event)) continue;
       events.push(publicEvent(event, sightOf(actor, event)));
       if (events.length < limit) continue;
