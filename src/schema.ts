@@ -31,6 +31,7 @@ export {
   selectJsonNumbers,
   selectJsonTexts,
   sql,
+  statement,
 } from './lib/storage/query.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { slotOf } from '../lib/storage/counter-slots.ts';
 import { dayOf } from '../lib/time.ts';
-import { type CounterTable, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
+import { type CounterTable, type Params, query, type Reader, sql, statement, type Transaction } from '../schema.ts';
 
 /** The days over which the bytes of events are bounded: `eventBytes`. */
 export const EVENT_BYTES_DAYS = 30;
@@ -26,7 +26,7 @@ const counters: CounterTable = {
   table: 'event_bytes',
   add(tx, sums) {
     const rows = sums.map(([key, by]) => [...key.split(' '), by]);
-    return tx.run(addBytes, { slot: slotOf(tx), rows: JSON.stringify(rows) });
+    return [statement(addBytes, { slot: slotOf(tx), rows: JSON.stringify(rows) })];
   },
 };
 

@@ -8,6 +8,7 @@ import {
   type Reader,
   selectJsonTexts,
   sql,
+  statement,
   type Transaction,
 } from '../schema.ts';
 import type { PetFilter } from './filter.ts';
@@ -64,7 +65,7 @@ const petCounters: CounterTable & Pick<ReadableCounterTable, 'numberOf'> = {
   table: 'pet_counts',
   add(tx, sums) {
     const rows = sums.map(([name, by]) => [...name.split(' '), by]);
-    return tx.run(addToCounts, { slot: slotOf(tx), rows: JSON.stringify(rows) });
+    return [statement(addToCounts, { slot: slotOf(tx), rows: JSON.stringify(rows) })];
   },
 };
 

@@ -1,7 +1,15 @@
 import { factNamed, lockedFact, storeFact } from '../facts.ts';
 import { batchJob } from '../lib/jobs/batch-job.ts';
-import { inTurn } from '../lib/storage/increments.ts';
-import { type CounterTable, type Database, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
+import {
+  type CounterTable,
+  type Database,
+  type Params,
+  query,
+  type Reader,
+  sql,
+  statement,
+  type Transaction,
+} from '../schema.ts';
 import { type SearchedRow, wordsOf } from './words.ts';
 
 /** A pet with the columns whose words are indexed. */
@@ -36,17 +44,17 @@ function addAll(tx: Transaction, pet: Indexed, described: boolean, by: 1 | -1): 
  */
 const petWords: CounterTable = {
   table: 'pet_words',
-  add(tx, sums) {
+  add(_, sums) {
     const rowsOf = (sign: 1 | -1) =>
       sums.flatMap(([key, by]) => {
         const space = key.indexOf(' ');
         return by * sign > 0 ? [[key.slice(0, space), Number(key.slice(space + 1))]] : [];
       });
     const [added, removed] = [rowsOf(1), rowsOf(-1)];
-    return inTurn([
-      () => (added.length === 0 ? undefined : tx.run(insertWords, { rows: JSON.stringify(added) })),
-      () => (removed.length === 0 ? undefined : tx.run(deleteWords, { rows: JSON.stringify(removed) })),
-    ]);
+    return [
+      ...(added.length === 0 ? [] : [statement(insertWords, { rows: JSON.stringify(added) })]),
+      ...(removed.length === 0 ? [] : [statement(deleteWords, { rows: JSON.stringify(removed) })]),
+    ];
   },
 };
 

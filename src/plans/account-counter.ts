@@ -6,6 +6,7 @@ import {
   type ReadableCounterTable,
   type Reader,
   sql,
+  statement,
   type Tables,
   type Transaction,
 } from '../schema.ts';
@@ -61,7 +62,7 @@ export function accountCounter<Table extends 'order_counts' | 'stored_bytes' | '
 
   const counters: ReadableCounterTable = {
     table,
-    add: (tx, sums) => tx.run(addEach, { rows: JSON.stringify(sums) }),
+    add: (_, sums) => [statement(addEach, { rows: JSON.stringify(sums) })],
     addOne,
     numberOf,
   };

@@ -4,7 +4,7 @@ import type { Log } from '../log.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { Origin } from '../origin.ts';
 import type { Migration } from './migration.ts';
-import type { EngineName, Query } from './query.ts';
+import type { EngineName, Query, Statement } from './query.ts';
 
 export type { MaybePromise };
 
@@ -58,10 +58,10 @@ export interface Transaction extends Reader {
 export interface CounterTable {
   readonly table: string;
   /**
-   * Adds sums to their counters. Must not be `async`: SQLite runs it without waiting.
+   * Returns the statements that add sums to their counters. None reads what another one writes.
    * @param sums by the key given to `Transaction.increment`, in ascending order of keys; none is 0
    */
-  add(tx: Transaction, sums: readonly (readonly [key: string, by: number])[]): MaybePromise<unknown>;
+  add(tx: Transaction, sums: readonly (readonly [key: string, by: number])[]): readonly Statement[];
 }
 
 /** A table of counters whose numbers transactions read while they add to them. */

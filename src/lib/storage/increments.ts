@@ -1,5 +1,6 @@
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { CounterTable, ReadableCounterTable, Transaction } from './database.ts';
+import { inOneStatement } from './query.ts';
 
 const noNumbers = () => new Map<string, number>();
 
@@ -32,25 +33,23 @@ export class PendingIncrements {
     return this.#tables.size === 0;
   }
 
-  /** Writes all increments. Synchronous where the transaction is. */
+  /** Writes all increments: synchronously on SQLite, and in one statement on PostgreSQL. */
   write(tx: Transaction): MaybePromise<unknown> {
     // Every transaction locks counters in the same order, so that two of them cannot deadlock.
     const tables = [...this.#tables].sort(([one], [other]) => (one.table < other.table ? -1 : 1));
     this.#tables.clear();
     this.#stored.clear();
-    return inTurn(
-      tables.map(([counters, sums]) => () => {
-        const sorted = [...sums].filter(([, by]) => by !== 0).sort(([one], [other]) => (one < other ? -1 : 1));
-        return sorted.length === 0 ? undefined : counters.add(tx, sorted);
-      }),
-    );
+    const statements = tables.flatMap(([counters, sums]) => {
+      const sorted = [...sums].filter(([, by]) => by !== 0).sort(([one], [other]) => (one < other ? -1 : 1));
+      return sorted.length === 0 ? [] : counters.add(tx, sorted);
+    });
+    if (tx.engine === 'sqlite' || statements.length === 1) {
+      let last: MaybePromise<unknown>;
+      for (const { query, params } of statements) last = tx.run(query, params);
+      return last;
+    }
+    if (statements.length === 0) return undefined;
+    const params = statements.map(({ params }) => params);
+    return tx.run(inOneStatement(statements.map(({ query }) => query)), params);
   }
-}
-
-/** Runs steps one after another; synchronous where they are. */
-export function inTurn(steps: readonly (() => MaybePromise<unknown>)[]): MaybePromise<unknown> {
-  return steps.reduce<MaybePromise<unknown>>(
-    (before, step) => (before instanceof Promise ? before.then(step) : step()),
-    undefined,
-  );
 }

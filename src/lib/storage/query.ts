@@ -169,6 +169,40 @@ function compile<P, R>(built: Compilable<R>): CompiledQuery<P> {
   };
 }
 
+/** A query and the parameters of one run. */
+export interface Statement {
+  readonly query: Query<unknown, unknown>;
+  readonly params: unknown;
+}
+
+export function statement<P, R>(query: Query<P, R>, params: P): Statement {
+  return { query: query as Query<unknown, unknown>, params };
+}
+
+const combined = new Map<string, Query<readonly unknown[], unknown>>();
+
+/**
+ * Returns the query that runs several writes on PostgreSQL in one round trip; its parameters are theirs, in order. None sees
+ * what another one writes. They run from the last one to the first. Counts as a change of the first one's table.
+ */
+export function inOneStatement(all: readonly Query<unknown, unknown>[]): Query<readonly unknown[], unknown> {
+  return combined.getOrInsertComputed(all.map(({ id }) => id).join(' '), () => {
+    const parts = all.map(query => query.compiledFor('postgres'));
+    let parameters = 0;
+    const steps = parts.map(({ sql }, index) => {
+      const text = sql.replace(/\$\d+/g, () => `$${++parameters}`);
+      return `step_${index} as (${text})`;
+    });
+    const compiled: CompiledQuery<readonly unknown[]> = {
+      sql: `with ${steps.join(', ')} select`,
+      changedTable: parts[0]!.changedTable,
+      words: new Set(parts.flatMap(({ words }) => [...words])),
+      values: params => parts.flatMap(({ values }, index) => values(params[index])),
+    };
+    return { id: queries++, compiledFor: () => compiled };
+  });
+}
+
 function tableChangedBy(query: RootOperationNode): string | undefined {
   let table: OperationNode | undefined;
   if (query.kind === 'InsertQueryNode') table = query.into;

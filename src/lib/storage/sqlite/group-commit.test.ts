@@ -6,7 +6,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { testClock } from '../../clock.ts';
 import type { Database, ReadableCounterTable, Transaction } from '../database.ts';
 import type { Migration } from '../migration.ts';
-import { createQueryFactory, type Params } from '../query.ts';
+import { createQueryFactory, type Params, statement } from '../query.ts';
 import { SqliteConnection } from './connection.ts';
 import { openSqlite } from './database.ts';
 
@@ -51,9 +51,9 @@ async function open(t: TestContext) {
     table: 'counters',
     numberOf,
     addOne,
-    add(tx, sums) {
+    add(_, sums) {
       writes++;
-      for (const [name, by] of sums) tx.run(addToCounter, { name, by });
+      return sums.map(([name, by]) => statement(addToCounter, { name, by }));
     },
   };
   const database = await openSqlite({
