@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
+import { dialects } from '../src/lib/storage/migration.ts';
 import { traitCounts } from '../src/migrations/0026-trait-counts.ts';
 import { load, type Measured } from './load.ts';
 import type { Effort } from './measure-requests.ts';
@@ -93,7 +94,7 @@ function fillSearched(file: string, pets: number): string {
       ) order by word, id;
     insert into pet_counts (kind, key, slot, pets) select 'category', category_id, 0, count(*) from pets group by 2;
     insert into pet_counts (kind, key, slot, pets) select 'status', status, 0, count(*) from pets group by 2;
-    ${(traitCounts.up as () => string[])().join(';\n')};`);
+    ${traitCounts.up(dialects.sqlite).join(';\n')};`);
   // Two digits after the letters: no other name begins so.
   const name = sqlite
     .prepare("select name from pets where name glob '*[a-z][1-9][0-9]' limit 1")

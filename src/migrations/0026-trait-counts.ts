@@ -24,11 +24,11 @@ const DAY = '(birth_date / 86400000)';
 /** Counts the pets with each value of each trait in a category and status, and in all categories (`0`). */
 export const traitCounts: Migration = {
   name: '0026-trait-counts',
-  up() {
-    const count = (category: string, value: string, condition: string) =>
+  up({ int }) {
+    const count = (value: string, condition: string) =>
       `insert into pet_counts (kind, key, slot, pets)
        select 'trait', key, 0, count(*) from (
-         select ${category} || '/' || status || '/${value} as key from pets where ${condition}
+         select category_id || '/' || status || '/${value} as key from pets where ${condition}
        ) as counted group by key`;
     const traits = Object.entries(columns).map(([name, column]) => [`${name}/' || ${column}`, `${column} is not null`]);
     const born = [4096, 256, 16, 1].map(days => {
@@ -37,8 +37,13 @@ export const traitCounts: Migration = {
       const index = `(${DAY} - ((${DAY} % ${days}) + ${days}) % ${days}) / ${days}`;
       return [`${name}/' || cast(${index} as text)`, 'age is null and birth_date is not null'];
     });
-    return [...traits, ...born].flatMap(([value, condition]) =>
-      ['cast(category_id as text)', `'0'`].map(category => count(category, value!, condition!)),
-    );
+    return [
+      ...[...traits, ...born].map(([value, condition]) => count(value!, condition!)),
+      // Each key begins with the id of its category.
+      `insert into pet_counts (kind, key, slot, pets)
+       select 'trait', key, 0, cast(sum(pets) as ${int}) from (
+         select '0' || ltrim(key, '0123456789') as key, pets from pet_counts where kind = 'trait'
+       ) as counted group by key`,
+    ];
   },
 };
