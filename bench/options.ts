@@ -42,6 +42,7 @@ export const help = `Compares the service with nginx, Fastify and node:http, whi
 Usage
   npm run bench -- [OPTIONS]
   npm run bench -- compare DIR [OPTIONS]    Compare with another checkout; see compare --help.
+  npm run bench -- upgrade [OPTIONS]        Measure upgrades of databases; see upgrade --help.
 
 Options
   --only ROW      Measure only this row. Repeatable.

@@ -24,6 +24,7 @@ import {
   measureStart,
 } from './measure-requests.ts';
 import { measureSearch } from './measure-search.ts';
+import { measureUpgrades } from './measure-upgrade.ts';
 import { help, type Options, readOptions } from './options.ts';
 import { cores, killAll } from './processes.ts';
 import { createStore } from './product.ts';
@@ -45,6 +46,7 @@ const SHORT_TIMEOUT_MS = 120_000;
 /** Runs `npm run bench`: measures, prints the page of results, and saves it after a full run. */
 async function main(): Promise<void> {
   if (process.argv[2] === 'compare') return compare(process.argv.slice(3));
+  if (process.argv[2] === 'upgrade') return measureUpgrades(process.argv.slice(3));
   const options = readOptions(process.argv.slice(2));
   if (options === 'help') {
     process.stdout.write(help);

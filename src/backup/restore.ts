@@ -3,6 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { Config, DatabaseLocation } from '../config.ts';
 import { deleteFact } from '../facts.ts';
 import { createEncryptor, type Encryptor } from '../lib/encryption.ts';
+import type { Log } from '../lib/log.ts';
 import type { Database } from '../lib/storage/database.ts';
 import { openDatabase } from '../lib/storage/open.ts';
 import { isRestoring, markRestoring } from '../lib/storage/postgres/migrate.ts';
@@ -29,6 +30,8 @@ import { runOnPostgres } from './postgres-programs.ts';
 
 /** What a restore needs. */
 export interface RestoreDeps extends BackupDeps {
+  /** Gets the progress of migrations. */
+  readonly log: Log;
   readonly config: Pick<Config, 'locations' | 'dataDir' | 'secretKey' | 'previousSecretKey'>;
 }
 
@@ -101,12 +104,11 @@ function newKeyFor({ config }: RestoreDeps, { deployments }: Manifest, newSecret
 
 /** Opens a restored database, which migrates it, and replaces the secrets that cannot be decrypted. */
 async function complete(
-  { clock }: RestoreDeps,
+  { clock, log }: RestoreDeps,
   name: DeploymentName,
   location: DatabaseLocation,
   newKey: NewKey,
 ): Promise<Restored['webhooks']> {
-  const log = { info() {}, warn() {}, error() {} };
   const database: Database = await openDatabase(location, {
     ...{ migrations, clock, log, role: 'cli', migrate: true },
     origin: { command: 'restore' },

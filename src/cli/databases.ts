@@ -12,7 +12,8 @@ import { newestTime } from '../newest-time.ts';
 import type { Database, DeploymentName, Reader } from '../schema.ts';
 import type { AccountDatabases } from '../webhooks/account-changes.ts';
 import type { KeyDatabases } from '../webhooks/key-changes.ts';
-import type { Invocation } from './command.ts';
+import type { Invocation, Terminal } from './command.ts';
+import { escapeLine } from './terminal.ts';
 
 /** The parts of an invocation that locate its data. */
 export type DatabaseOptions = Pick<Invocation, 'name' | 'config' | 'clock' | 'terminal'>;
@@ -99,8 +100,6 @@ export async function withDatabase<T>(
   { create = false, migrate = false }: OpenRules = {},
 ): Promise<T> {
   if (!create) requireStore(config);
-  const print = (...words: [string] | [object, string]) => terminal.printError(words.at(-1) as string);
-  const log: Log = { info() {}, warn: print, error: print };
   const { openDatabase } = await import('../lib/storage/open.ts');
   const origin = { command: name };
   const database = await openDatabase(location, {
@@ -109,7 +108,7 @@ export async function withDatabase<T>(
     role: 'cli',
     migrate,
     origin,
-    log,
+    log: logOf(terminal),
     onFailed() {},
   });
   try {
@@ -118,6 +117,12 @@ export async function withDatabase<T>(
   } finally {
     await database.close();
   }
+}
+
+/** Returns a log that prints messages on standard error. */
+export function logOf({ printError }: Pick<Terminal, 'printError'>): Log {
+  const print = (...words: [string] | [object, string]) => printError(escapeLine(words.at(-1) as string));
+  return { info: print, warn: print, error: print };
 }
 
 /** Reports whether a database exists; of PostgreSQL that is assumed. */

@@ -3,6 +3,7 @@ import type { Migration } from '../lib/storage/migration.ts';
 /** Adds the tree of categories, versions and prices of pets, holds, orders, events and idempotency keys. */
 export const holdsAndOrders: Migration = {
   name: '0002-the-store-opens',
+  work: { title: 'records the creation of each pet', table: 'pets', rowUs: { sqlite: 4, postgres: 5.5 } },
   up: ({ engine, id, int, text, end }) => [
     `alter table categories add column slug ${text} not null default ''`,
     `alter table categories add column parent_id ${int} references categories (id)`,

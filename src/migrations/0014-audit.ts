@@ -3,6 +3,7 @@ import type { Migration } from '../lib/storage/migration.ts';
 /** Adds the origin of changes to the event log, and refused requests. No index on events: it would slow every change. */
 export const audit: Migration = {
   name: '0014-audit',
+  work: { title: 'adds the origin of events', table: 'events', rowUs: { sqlite: 0.5, postgres: 0 } },
   up: ({ id, int, text, end }) => [
     `alter table events add column origin ${text}`,
     `alter table events add column audit_account_id ${int}`,

@@ -3,6 +3,7 @@ import type { Migration } from '../lib/storage/migration.ts';
 /** Adds the profile of pets. Long texts come last, so that reading a short column never reads them. */
 export const profiles: Migration = {
   name: '0022-profiles',
+  work: { title: 'adds the profile of pets', table: 'pets', rowUs: { sqlite: 17, postgres: 0 } },
   up({ int, text }) {
     const texts = (columns: readonly string[]) =>
       columns.map(column => `alter table pets add column ${column} ${text}`);

@@ -3,6 +3,7 @@ import type { Migration } from '../lib/storage/migration.ts';
 /** Adds the photos of pets, and what each account stores of them. */
 export const photos: Migration = {
   name: '0024-photos',
+  work: { title: 'adds the photos of pets', table: 'pets', rowUs: { sqlite: 0.5, postgres: 0 } },
   up: ({ int, text, end }) => [
     `alter table pets add column photos ${text}`,
     `create table photos (

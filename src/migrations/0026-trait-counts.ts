@@ -24,6 +24,7 @@ const DAY = '(birth_date / 86400000)';
 /** Counts the pets with each value of each trait in a category and status, and in all categories (`0`). */
 export const traitCounts: Migration = {
   name: '0026-trait-counts',
+  work: { title: 'counts the pets with each trait', table: 'pets', rowUs: { sqlite: 9, postgres: 4 } },
   up({ int }) {
     const count = (value: string, condition: string) =>
       `insert into pet_counts (kind, key, slot, pets)

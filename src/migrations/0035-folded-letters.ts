@@ -16,6 +16,7 @@ const letters: readonly (readonly [string, string])[] = [
 /** Folds the letters of searched words and names that are not a letter with a mark: see `foldedText`. */
 export const foldedLetters: Migration = {
   name: '0035-folded-letters',
+  work: { title: 'folds the letters of words', table: 'pet_words', rowUs: { sqlite: 0.4, postgres: 0.4 } },
   up() {
     const folded = (column: string, length: number) => {
       const replaced = letters.reduce((text, [letter, plain]) => `replace(${text}, '${letter}', '${plain}')`, column);

@@ -44,7 +44,11 @@ export const migrations: readonly Migration[] = [
   addColumn('0006-mail-comes-to-all', 'messages', 'mail_left', 'text'),
   bounds,
   pendingDeliveries,
-  { name: '0009-pets-by-account', up: () => ['create index pets_by_account on pets (account_id, id)'] },
+  {
+    name: '0009-pets-by-account',
+    work: { title: 'indexes the pets of each account', table: 'pets', rowUs: { sqlite: 0.5, postgres: 0.5 } },
+    up: () => ['create index pets_by_account on pets (account_id, id)'],
+  },
   {
     name: '0010-categories-by-creator',
     up: ({ int }) => [
@@ -98,6 +102,11 @@ export const migrations: readonly Migration[] = [
   addColumn('0039-import-pauses', 'imports', 'paused_until', 'int'),
   {
     name: '0040-photo-sizes',
+    work: {
+      title: 'finds the photos whose sizes are not counted',
+      table: 'photos',
+      rowUs: { sqlite: 0.7, postgres: 0.6 },
+    },
     up: ({ int }) => [
       `alter table photos add column sizes_bytes ${int}`,
       'create index photos_uncounted on photos (hash) where sizes_bytes is null',

@@ -28,7 +28,7 @@ describe('migrate --plan', () => {
   it('shows what is pending on the embedded engine, and changes nothing', async () => {
     const directory = temporaryDirectory();
     const environment = { PETSTORE_DATA_DIR: directory };
-    const empty = { current: null, target, pending: names, unknown: [] };
+    const empty = { current: null, target, pending: names, unknown: [], expectedSeconds: 0 };
     assert.deepEqual(await planOf(environment), { production: empty, staging: empty });
     assert.deepEqual(await readdir(directory), []);
 
@@ -38,8 +38,8 @@ describe('migrate --plan', () => {
     change(join(directory, 'staging.db'), `insert into migrations (name, applied_at) values ('9999-later', 0)`);
     const before = await snapshot(directory);
     assert.deepEqual(await planOf(environment), {
-      production: { current: names.at(-2), target, pending: [target], unknown: [] },
-      staging: { current: '9999-later', target, pending: [], unknown: ['9999-later'] },
+      production: { current: names.at(-2), target, pending: [target], unknown: [], expectedSeconds: 0 },
+      staging: { current: '9999-later', target, pending: [], unknown: ['9999-later'], expectedSeconds: 0 },
     });
     const stdout = await petstore(environment, 'migrate', '--plan');
     assert.equal(
@@ -53,17 +53,23 @@ describe('migrate --plan', () => {
     const { url, remove } = await createDatabase({ empty: true });
     t.after(remove);
     const environment = { PETSTORE_DATABASE_URL: url };
-    const empty = { current: null, target, pending: names, unknown: [] };
+    const empty = { current: null, target, pending: names, unknown: [], expectedSeconds: 0 };
     assert.deepEqual(await planOf(environment), { production: empty, staging: empty });
     const schemas = `select 1 from pg_namespace where nspname = 'petstore_staging'`;
     assert.deepEqual(await onServer(connection => run(connection, schemas), url), []);
     await petstore(environment, 'migrate');
-    const upToDate = { current: target, target, pending: [], unknown: [] };
+    const upToDate = { current: target, target, pending: [], unknown: [], expectedSeconds: 0 };
     assert.deepEqual(await planOf(environment), { production: upToDate, staging: upToDate });
     const later = `insert into public.migrations (name, applied_at) values ('9999-later', 0)`;
     await onServer(connection => run(connection, later), url);
     const { production } = await planOf(environment);
-    assert.deepEqual(production, { current: '9999-later', target, pending: [], unknown: ['9999-later'] });
+    assert.deepEqual(production, {
+      current: '9999-later',
+      target,
+      pending: [],
+      unknown: ['9999-later'],
+      expectedSeconds: 0,
+    });
   });
 
   function change(file: string, sql: string): void {

@@ -90,6 +90,28 @@ overEachEngine(engine => {
   }
 });
 
+overEachEngine(engine => {
+  it('reports an upgrade on standard error and in the log, and nothing about a new or current store', async () => {
+    const dump = gunzipSync(readFileSync(new URL(`0024-photos-${engine.name}.sql.gz`, fixtures))).toString();
+    const upgraded = /^Upgraded the database \S.* to \S+ in [\d.]+ s\.$/;
+    const location = await newLocation(engine.name, dump);
+    try {
+      // Staging is new.
+      assert.match((await petstore(location.settings, 'migrate')).errors, new RegExp(upgraded.source, 'm'));
+      assert.equal((await petstore(location.settings, 'migrate')).errors, '');
+    } finally {
+      await location.remove();
+    }
+    if (engine.name === 'postgres') return;
+    // A server upgrades the embedded database by itself.
+    const { settings } = await newLocation('sqlite', dump);
+    const service = await serve({ environment: { ...environment, ...settings } });
+    await service.stop();
+    const messages = service.lines.map(line => JSON.parse(line)).filter(({ level }) => level === 'info');
+    assert.match(messages.map(({ msg }) => msg).find(msg => upgraded.test(msg)) ?? '', upgraded);
+  });
+});
+
 /** Returns the settings of a service on a database with the statements of a dump. */
 async function newLocation(engine: Engine['name'], dump: string) {
   if (engine === 'sqlite') {

@@ -438,6 +438,37 @@ onEachEngine(engine => {
       assert.deepEqual(await after.write(tx => tx.first(add, {})), { id: 501, chip: '900' });
     });
 
+    it('reports what an upgrade runs, how far it is and how long it takes, but nothing about a new database', async () => {
+      const location = await engine.newLocation({ empty: true });
+      const lines: string[] = [];
+      const log = { ...silent, info: (...words: unknown[]) => lines.push(words.at(-1) as string) };
+      const before = await engine.open({ location, log });
+      await fill(before);
+      await before.close();
+      assert.deepEqual(lines, []);
+
+      const slow: Migration = {
+        name: '9999-a-slow-step',
+        // Expected to take 15 s for 500 pets, and reported every 5 s.
+        work: { title: 'weighs pets', table: 'pets', rowUs: { sqlite: 30_000, postgres: 30_000 } },
+        up: ({ int }) => [
+          `alter table pets add column weighed ${int}`,
+          ...Array.from({ length: 3 }, (_, index) => `update pets set weighed = ${index}`),
+        ],
+      };
+      await (await engine.open({ location, log, migrations: [...migrations, next, slow] })).close();
+      const [started, announced, first, second, ended, ...others] = lines;
+      assert.match(
+        started!,
+        /^Upgrading the database \S.* from \S+ to 9999-a-slow-step, which takes about 15 s\. Nothing is served meanwhile\.$/,
+      );
+      assert.equal(announced, 'Migration 2 of 2 weighs pets: 500 rows, about 15 s.');
+      assert.match(first!, /^Migration 2 of 2: 50 %, about [\d.]+ s left\.$/);
+      assert.match(second!, /^Migration 2 of 2: 75 %, about [\d.]+ s left\.$/);
+      assert.match(ended!, /^Upgraded the database \S.* to 9999-a-slow-step in [\d.]+ s\.$/);
+      assert.deepEqual(others, []);
+    });
+
     it('runs once for concurrent processes', async () => {
       const location = await engine.newLocation({ empty: true });
       // The embedded engine allows one server connection and any number of CLI connections.

@@ -1,9 +1,8 @@
 import process from 'node:process';
 import packageJson from '../../../package.json' with { type: 'json' };
 import type { Manifest } from '../../backup/manifest.ts';
-import type { RestoreDeps } from '../../backup/restore.ts';
 import type { Command, Invocation, Option } from '../command.ts';
-import { requireStore } from '../databases.ts';
+import { logOf, requireStore } from '../databases.ts';
 import { list, table } from '../terminal.ts';
 
 const argument = { DIRECTORY: 'The directory of the backup: a new one for each backup.' };
@@ -42,7 +41,11 @@ export const restore: Command = {
     const { restoreBackup } = await import('../../backup/restore.ts');
     const directory = invocation.arguments['DIRECTORY']!;
     const newSecrets = invocation.options['new-webhook-secrets'] !== undefined;
-    const { manifest, webhooks } = await restoreBackup(depsOf(invocation), directory, newSecrets);
+    const { manifest, webhooks } = await restoreBackup(
+      { ...depsOf(invocation), log: logOf(invocation.terminal) },
+      directory,
+      newSecrets,
+    );
     const replaced = webhooks.map(({ deployment, webhook: { id, accountId, url, status } }) => {
       return { deployment, id, accountId, url, status };
     });
@@ -59,7 +62,7 @@ export const restore: Command = {
   },
 };
 
-function depsOf({ config, clock, json, terminal }: Invocation): RestoreDeps {
+function depsOf({ config, clock, json, terminal }: Invocation) {
   return {
     config,
     clock,

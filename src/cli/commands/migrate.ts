@@ -1,5 +1,6 @@
 import type { DatabaseLocation } from '../../config.ts';
-import { appliedMigrations } from '../../lib/storage/open.ts';
+import { durationText, expectedMs } from '../../lib/storage/migration-report.ts';
+import { migrationState } from '../../lib/storage/open.ts';
 import { migrations } from '../../migrations/index.ts';
 import { query } from '../../schema.ts';
 import type { Command, CommandOutput, Invocation } from '../command.ts';
@@ -40,13 +41,14 @@ const appliedSteps = query(db =>
 async function plan({ config }: Invocation): Promise<CommandOutput> {
   const target = migrations.at(-1)!.name;
   const planOne = async (location: DatabaseLocation) => {
-    const applied = await appliedMigrations(location);
-    const known = migrations.map(({ name }) => name);
+    const state = await migrationState(location, migrations);
+    const { applied, missing } = state;
     return {
       current: applied.at(-1) ?? null,
       target,
-      pending: known.filter(name => !applied.includes(name)),
-      unknown: applied.filter(name => !known.includes(name)),
+      pending: missing.map(({ name }) => name),
+      unknown: applied.filter(name => !migrations.some(migration => migration.name === name)),
+      expectedSeconds: Math.round(expectedMs(state) / 1000),
     };
   };
   const { production, staging } = config.locations;
@@ -59,10 +61,12 @@ interface Plan {
   readonly target: string;
   readonly pending: readonly string[];
   readonly unknown: readonly string[];
+  readonly expectedSeconds: number;
 }
 
-function planText({ current, target, pending, unknown }: Plan): string {
+function planText({ current, target, pending, unknown, expectedSeconds }: Plan): string {
   if (unknown.length > 0) return `newer than this program (${target}): it has ${unknown.join(', ')}`;
   if (pending.length === 0) return `up to date: ${target}`;
-  return [`${current ?? 'empty'} → ${target}, ${pending.length} pending:`, ...pending].join('\n');
+  const time = expectedSeconds === 0 ? '' : `, about ${durationText(expectedSeconds * 1000)}`;
+  return [`${current ?? 'empty'} → ${target}, ${pending.length} pending${time}:`, ...pending].join('\n');
 }

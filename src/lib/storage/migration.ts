@@ -20,6 +20,17 @@ export interface Migration {
   readonly name: string;
   /** The statements, run in one transaction. */
   up(words: Dialect): string[];
+  /** Absent if it takes no time that people notice, however large the database is. */
+  readonly work?: MigrationWork;
+}
+
+/** Work that takes the longer the more rows a table has. */
+export interface MigrationWork {
+  /** What it does, for operators: `counts the animals of each trait`. */
+  readonly title: string;
+  readonly table: string;
+  /** About how long each row takes, in microseconds: measured by `npm run bench -- upgrade`. */
+  readonly rowUs: Readonly<Record<EngineName, number>>;
 }
 
 /** Returns a migration that adds a nullable column to a table. */

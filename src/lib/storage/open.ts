@@ -1,4 +1,6 @@
 import type { Database, OpenOptions } from './database.ts';
+import type { Migration } from './migration.ts';
+import type { MigrationState } from './migration-report.ts';
 import type { OfflineDatabase } from './offline.ts';
 
 /** A SQLite file, or a PostgreSQL URL with an optional schema. */
@@ -23,17 +25,20 @@ export async function openDatabase(
 }
 
 /**
- * Returns the names of the migrations that a database has, in order; none if it is empty or does not exist. Changes nothing.
+ * Returns what a database, which may not exist, has and lacks of the migrations. Changes nothing.
  * @throws {UserError} if it is not a database of this program
  * @throws {StorageError} `unavailable` if the server cannot be reached
  */
-export async function appliedMigrations(location: DatabaseLocation): Promise<readonly string[]> {
+export async function migrationState(
+  location: DatabaseLocation,
+  migrations: readonly Migration[],
+): Promise<MigrationState> {
   if ('file' in location) {
-    const { appliedToSqlite } = await import('./sqlite/migrate.ts');
-    return appliedToSqlite(location.file);
+    const { sqliteMigrationState } = await import('./sqlite/migrate.ts');
+    return sqliteMigrationState(location.file, migrations);
   }
-  const { appliedToPostgres } = await import('./postgres/migrate.ts');
-  return appliedToPostgres(location.url, location.schema);
+  const { postgresMigrationState } = await import('./postgres/migrate.ts');
+  return postgresMigrationState(location.url, location.schema, migrations);
 }
 
 /**

@@ -32,9 +32,9 @@ export interface PostgresOptions extends OpenOptions {
  * @throws {StorageError} `unavailable` if it cannot be reached, or, for a server, is a standby or read-only
  */
 export async function openPostgres(options: PostgresOptions): Promise<PostgresDatabase> {
-  const { url, schema, migrations, clock } = options;
+  const { url, schema, migrations, clock, log } = options;
   const server = postgresServer(url, schema, options.timeoutScale);
-  if (options.migrate) await migratePostgres(server, schema, migrations, clock.now());
+  if (options.migrate) await migratePostgres(server, schema, migrations, clock.now(), log);
   await inspect(server, options);
   return new PostgresDatabase(server, options);
 }

@@ -1,12 +1,15 @@
+import type { Log } from '../../log.ts';
 import { UserError } from '../../user-error.ts';
 import { StorageError } from '../database.ts';
 import { createMigrationsTable, dialects, type Migration, missingMigrations } from '../migration.ts';
+import { MigrationReport, type MigrationState, workedTables } from '../migration-report.ts';
 import { type Connection, type PostgresServer, postgresServer } from './connection.ts';
 
 /**
  * Runs the missing migrations, each in its own transaction. Safe to run on several machines at once: an advisory lock lets
  * one work while the others wait.
  * @param now milliseconds since the Unix epoch
+ * @param log gets the progress of an upgrade
  * @throws {UserError} if the database is newer than this program, or rejects a migration
  */
 export async function migratePostgres(
@@ -14,6 +17,7 @@ export async function migratePostgres(
   schema: string | undefined,
   migrations: readonly Migration[],
   now: number,
+  log?: Log,
 ): Promise<void> {
   const connection = await server.connect('petstore migrate', { unlimited: true });
   const run = (text: string, values?: unknown[]) => connection.query(Number.POSITIVE_INFINITY, text, values);
@@ -24,13 +28,17 @@ export async function migratePostgres(
       const { rows } = await run('select to_regnamespace($1) is null as missing', [schema]);
       if (rows[0].missing) await run(`create schema ${schema}`);
     }
-    for (const migration of await missing(connection, server, migrations)) {
-      const statements = [createMigrationsTable(dialects.postgres), ...migration.up(dialects.postgres)];
+    const pending = await missing(connection, server, migrations);
+    if (pending.length === 0) return;
+    const report = new MigrationReport(await stateOf(connection, server, migrations), log);
+    for (const migration of pending) {
       await run('begin');
-      await run(statements.join(';\n'));
+      await run(createMigrationsTable(dialects.postgres));
+      for (const statement of report.statements(migration)) await run(statement);
       await run('insert into migrations (name, applied_at) values ($1, $2)', [migration.name, Math.floor(now)]);
       await run('commit');
     }
+    report.end();
   } catch (error) {
     if (error instanceof StorageError || error instanceof UserError) throw error;
     const { message } = error as Error;
@@ -55,17 +63,39 @@ export async function requireMigrated(
 }
 
 /**
- * Returns the names of the migrations of a database, in order; none if its schema does not exist. Changes nothing.
+ * Returns what a database has and lacks of the migrations. Changes nothing.
  * @throws {StorageError} `unavailable` if it cannot be reached
  */
-export async function appliedToPostgres(url: string, schema: string | undefined): Promise<readonly string[]> {
+export async function postgresMigrationState(
+  url: string,
+  schema: string | undefined,
+  migrations: readonly Migration[],
+): Promise<MigrationState> {
   const server = postgresServer(url, schema);
-  const connection = await server.connect('petstore migrate');
+  const connection = await server.connect('petstore migrate', { unlimited: true });
   try {
-    return await appliedNames(connection, server);
+    return await stateOf(connection, server, migrations);
   } finally {
     connection.release();
   }
+}
+
+async function stateOf(
+  connection: Connection,
+  server: PostgresServer,
+  migrations: readonly Migration[],
+): Promise<MigrationState> {
+  const query = async (text: string) => (await connection.query(Number.POSITIVE_INFINITY, text)).rows;
+  const applied = await appliedNames(connection, server);
+  const missing = migrations.filter(({ name }) => !applied.includes(name));
+  const [{ schema }] = await query('select current_schema() as schema');
+  const tables = await query('select tablename as name from pg_tables where schemaname = current_schema()');
+  const rows = new Map<string, number>();
+  for (const { name } of tables) {
+    if (workedTables(missing).has(name)) rows.set(name, (await query(`select count(*) as rows from ${name}`))[0].rows);
+  }
+  const location = `${server.location} (schema ${schema})`;
+  return { engine: 'postgres', location, applied, missing, rows };
 }
 
 async function missing(connection: Connection, server: PostgresServer, migrations: readonly Migration[]) {

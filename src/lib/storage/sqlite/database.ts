@@ -25,7 +25,7 @@ const CHECKPOINT_BYTES = 16 * 1024 * 1024;
  */
 export async function openSqlite(options: SqliteOptions): Promise<Database> {
   requireSqlite();
-  const { file, role, migrations, clock } = options;
+  const { file, role, migrations, clock, log } = options;
   requireRestored(file);
   const connections: SqliteConnection[] = [];
   const connect: Connect = (cacheKiB, busyMs) => {
@@ -38,7 +38,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Database> {
     createPrivateFile(file);
     // SQLite does not wait while another process switches a new file to WAL mode.
     const writer = await retryWhileBusy(() => connect(WRITER_CACHE_KIB, LOCK_TIMEOUT_MS));
-    migrateSqlite(writer, file, migrations, clock.now());
+    migrateSqlite(writer, file, migrations, clock.now(), log);
     return role === 'server' ? openForServer(options, writer, connect) : openForCli(options, writer, connect);
   } catch (error) {
     for (const connection of connections) connection.close();

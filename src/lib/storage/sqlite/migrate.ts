@@ -1,12 +1,15 @@
 import { existsSync } from 'node:fs';
+import type { Log } from '../../log.ts';
 import { UserError } from '../../user-error.ts';
 import { createMigrationsTable, dialects, type Migration, missingMigrations } from '../migration.ts';
+import { MigrationReport, type MigrationState, workedTables } from '../migration-report.ts';
 import { readSqlite, type SqliteConnection } from './connection.ts';
 import { openingError } from './errors.ts';
 
 /**
  * Runs the missing migrations, each in its own transaction. Safe to run in several processes at once.
  * @param now milliseconds since the Unix epoch
+ * @param log gets the progress of an upgrade
  * @throws {UserError} if the file has migrations that this program does not know, or is not one of its databases
  */
 export function migrateSqlite(
@@ -14,14 +17,20 @@ export function migrateSqlite(
   file: string,
   migrations: readonly Migration[],
   now: number,
+  log?: Log,
 ): void {
+  if (missing(connection, file, migrations).length === 0) return;
+  const report = new MigrationReport(
+    stateOf(sql => connection.rows(sql), file, migrations),
+    log,
+  );
   while (missing(connection, file, migrations).length > 0) {
     connection.beginWrite();
     try {
       const [step] = missing(connection, file, migrations);
       if (step !== undefined) {
         connection.exec(createMigrationsTable(dialects.sqlite));
-        for (const statement of step.up(dialects.sqlite)) connection.exec(statement);
+        for (const statement of report.statements(step)) connection.exec(statement);
         connection.rows('insert into migrations (name, applied_at) values (?, ?)', step.name, Math.floor(now));
       }
       connection.commit();
@@ -30,19 +39,30 @@ export function migrateSqlite(
       throw error;
     }
   }
+  report.end();
 }
 
 /**
- * Returns the names of the migrations of a file, in order; none if it does not exist. Changes nothing.
+ * Returns what a file has and lacks of the migrations. Changes nothing.
  * @throws {UserError} if the file cannot be read, or is not one of the databases of this program
  */
-export function appliedToSqlite(file: string): readonly string[] {
-  if (!existsSync(file)) return [];
+export function sqliteMigrationState(file: string, migrations: readonly Migration[]): MigrationState {
+  if (!existsSync(file)) return stateOf(() => [], file, migrations);
   try {
-    return readSqlite(file, rows => appliedNames(rows, file));
+    return readSqlite(file, rows => stateOf(rows, file, migrations));
   } catch (error) {
     throw openingError(error, file);
   }
+}
+
+function stateOf(rows: (sql: string) => unknown[], file: string, migrations: readonly Migration[]): MigrationState {
+  const applied = appliedNames(rows, file);
+  const missing = migrations.filter(({ name }) => !applied.includes(name));
+  const tables = rows(`select name from sqlite_schema where type = 'table'`) as { name: string }[];
+  const counts = tables
+    .filter(({ name }) => workedTables(missing).has(name))
+    .map(({ name }) => [name, (rows(`select count(*) as rows from ${name}`)[0] as { rows: number }).rows] as const);
+  return { engine: 'sqlite', location: file, applied, missing, rows: new Map(counts) };
 }
 
 function missing(connection: SqliteConnection, file: string, migrations: readonly Migration[]): readonly Migration[] {
