@@ -8,7 +8,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { long, RESPONSE_MS } from '../support/selection.ts';
 import { assertApiResponse, newProcessKey, type Process, type Reply, send, spawnService } from '../support/serving.ts';
-import { smallDisk } from '../support/small-disk.ts';
+import { failingDisk, smallDisk } from '../support/small-disk.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { recorded, withoutRecorder } from './power-cut/recorder.ts';
 
@@ -115,6 +115,22 @@ async function testFullDisk(
   assert.deepEqual(await missing(service, key, acknowledged), []);
   assert.equal((await service.stop()).code, 0);
 }
+
+describe('a disk that became read-only after an error', { timeout: TIMEOUT_MS }, () => {
+  it('makes the server unavailable, and serves reads', async context => {
+    const disk = failingDisk(context);
+    if (disk === undefined) return;
+    const service = await startService(context, { directory: disk.directory });
+    const key = await newProcessKey(service);
+    await addMany(service, key, 3);
+    assert.equal((await ready(service)).status, 200);
+    disk.fail();
+    const { status, body } = await ready(service);
+    const storage = { ok: false, writes: 'unavailable', detail: 'The disk is read-only.' };
+    assert.deepEqual([status, body.status, body.storage], [503, 'unavailable', storage]);
+    assert.equal((await list(service, key)).status, 200);
+  });
+});
 
 describe('a disk that stalls', { concurrency: true, skip: withoutRecorder ?? false, timeout: TIMEOUT_MS }, () => {
   it('delays no reads, and writes for a bounded time', async context => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -179,6 +179,33 @@ describe('write', { concurrency: true }, () => {
     await database.write(adding('b'));
     assert.deepEqual(await textsOf(database), ['b']);
     assert.deepEqual(await database.health(), { ok: true, writes: 'ok', detail: '' });
+  });
+});
+
+describe('a file that cannot be written any more', () => {
+  it('makes writes unavailable until it can be written again, and reads continue', async t => {
+    const file = newFile();
+    const database = await open(file);
+    await database.write(adding('a'));
+    const immutable = (flag: '+i' | '-i') => execFileSync('chattr', [flag, `${file}-wal`], { stdio: 'pipe' });
+    try {
+      immutable('+i');
+    } catch {
+      return t.skip('left out: no file can be made immutable here');
+    }
+    try {
+      const readOnly = { ok: true, writes: 'unavailable', detail: 'The disk is read-only.' };
+      assert.deepEqual(await database.health(), readOnly);
+      await assert.rejects(database.write(adding('b')), reason('unavailable'));
+      assert.deepEqual(await database.health(), readOnly);
+      assert.deepEqual(await textsOf(database), ['a']);
+    } finally {
+      immutable('-i');
+    }
+    assert.deepEqual(await database.health(), { ok: true, writes: 'ok', detail: '' });
+    await database.write(adding('c'));
+    assert.deepEqual(await textsOf(database), ['a', 'c']);
+    return undefined;
   });
 });
 

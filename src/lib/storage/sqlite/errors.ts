@@ -33,6 +33,10 @@ export function diskFullError(cause?: unknown): StorageError {
   return new StorageError('full', 'The disk is full; nothing was changed.', { cause });
 }
 
+export function readOnlyError(cause?: unknown): StorageError {
+  return new StorageError('unavailable', 'The disk is read-only; nothing was changed.', { cause });
+}
+
 export function busyError(): StorageError {
   return new StorageError('unavailable', 'Another process holds the write lock of the database; nothing was changed.');
 }

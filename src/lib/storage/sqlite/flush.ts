@@ -1,5 +1,17 @@
-import { closeSync, fdatasync, fstatSync, fsyncSync, openSync, statSync } from 'node:fs';
+import {
+  accessSync,
+  closeSync,
+  constants,
+  fdatasync,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { durationBounds, Histogram } from '../../histogram.ts';
+
+const NO_BYTES = new Uint8Array();
 
 /** Flushes the WAL of a SQLite file through a descriptor of its own, off the event loop. */
 export class WalFlush {
@@ -49,6 +61,20 @@ export class WalFlush {
       return new Error(`Another program has deleted and recreated the file ${this.#file}.`);
     } catch (error) {
       return error as Error;
+    }
+  }
+
+  /** Reports whether the file system is read-only or the file is immutable. Changes nothing on the disk. */
+  isReadOnly(): boolean {
+    try {
+      // A write of no bytes fails like any other: since Linux 6.15 also if ext4 forbids writes after an error.
+      writeSync(this.#descriptor, NO_BYTES, 0, 0, 0);
+      // On older kernels, a file system that was remounted forbids only the path.
+      accessSync(this.#file, constants.W_OK);
+      return false;
+    } catch (error) {
+      // Permissions do not matter: the file is open.
+      return /^E(ROFS|PERM)$/.test(String((error as { code?: unknown }).code));
     }
   }
 

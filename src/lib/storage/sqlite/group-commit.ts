@@ -3,7 +3,7 @@ import type { Origin } from '../../origin.ts';
 import { type Health, type MaybePromise, StorageError, type Transaction } from '../database.ts';
 import { VisibilityDeadlines } from '../deadlines.ts';
 import { LOCK_RETRY_MS, LOCK_TIMEOUT_MS, type SqliteConnection } from './connection.ts';
-import { busyError, diskFullError, isBusy, isDiskFull, isFailedFlush } from './errors.ts';
+import { busyError, diskFullError, isBusy, isDiskFull, isFailedFlush, readOnlyError } from './errors.ts';
 import { FlushQueue, type FlushQueueDeps, type QueuedWrite, rejectAll } from './flush-queue.ts';
 import { ChangeSet, runWork, TurnGuard, writeIncrements } from './transaction.ts';
 
@@ -227,7 +227,8 @@ export class GroupCommit {
 
   #rejectGroup(writes: readonly QueuedWrite[], error: unknown): void {
     if (isFailedFlush(error)) this.#deps.onFlushFailed(error as Error);
-    const reason = this.#ended ?? (isDiskFull(error) ? diskFullError(error) : error);
+    const rejected = () => (this.#deps.flush.isReadOnly() ? readOnlyError(error) : diskFullError(error));
+    const reason = this.#ended ?? (isDiskFull(error) ? rejected() : error);
     if (reason instanceof StorageError && reason.reason === 'full') this.#lastFullMs = performance.now();
     rejectAll(writes, reason);
   }

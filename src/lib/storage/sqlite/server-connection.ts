@@ -117,6 +117,9 @@ export class SqliteServerConnection implements Database {
   health(): Health {
     if (!this.#readable) return { ok: false, writes: 'unavailable', detail: this.#closedError().message };
     const writes = this.#groupCommit.health();
+    if (writes !== 'stalled' && this.#deps.flush.isReadOnly()) {
+      return { ok: true, writes: 'unavailable', detail: 'The disk is read-only.' };
+    }
     return { ok: true, writes, detail: details[writes] };
   }
 
