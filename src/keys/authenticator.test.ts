@@ -50,8 +50,8 @@ onEachEngine(engine => {
       const { send, newKey, close } = await setUp();
       const [cached, other] = [await newKey(), await newKey()];
       assert.equal(await send(cached.token), 'accepted');
-      for (let count = 0; count < addressPerMinute; count++)
-        assert.equal(await send(unknownToken()), 'invalid_api_key');
+      const rejected = await Promise.all(Array.from({ length: addressPerMinute }, () => send(unknownToken())));
+      assert.deepEqual(new Set(rejected), new Set(['invalid_api_key']));
       const responses = Array.from({ length: 20 }, () => send(unknownToken()));
       assert.equal(await send(other.token), 'accepted');
       assert.equal(await send(cached.token), 'accepted');
@@ -77,13 +77,44 @@ onEachEngine(engine => {
     if (engine.name === 'postgres') {
       it('looks up the unknown keys of an address over its limit in few queries', async t => {
         const { database, send, close } = await setUp();
-        for (let count = 0; count < addressPerMinute; count++) await send(unknownToken());
+        await Promise.all(Array.from({ length: addressPerMinute }, () => send(unknownToken())));
         const all = t.mock.method(database, 'all');
         const first = t.mock.method(database, 'first');
         const responses = await Promise.all(Array.from({ length: 1500 }, () => send(unknownToken())));
         assert.deepEqual(new Set(responses), new Set(['rate_limit_exceeded']));
         const queries = all.mock.callCount() + first.mock.callCount();
         assert.ok(queries <= 10, `${queries} queries`);
+        await close();
+      });
+
+      it('looks up the unknown keys of an address below its limit in few queries', async t => {
+        const { database, send, close } = await setUp();
+        const all = t.mock.method(database, 'all');
+        let left: number = addressPerMinute;
+        const connection = async () => {
+          while (left-- > 0) assert.equal(await send(unknownToken()), 'invalid_api_key');
+        };
+        await Promise.all(Array.from({ length: 10 }, connection));
+        // Four look-ups start at once, and then one for all connections.
+        const queries = all.mock.callCount();
+        assert.ok(queries <= 4 + addressPerMinute / 10, `${queries} queries`);
+        await close();
+      });
+
+      it('looks up a valid key at once, or with the next query if its address sends unknown ones', async t => {
+        const { send, newKey, close } = await setUp();
+        const keys = [await newKey(), await newKey(), await newKey()] as const;
+        assert.equal(await send(keys[0].token), 'accepted');
+        assert.equal(await send(unknownToken()), 'invalid_api_key');
+        t.mock.timers.enable({ apis: ['setTimeout'] });
+        const unknown = send(unknownToken());
+        assert.equal(await send(keys[0].token), 'accepted');
+        const shared = send(keys[1].token);
+        t.mock.timers.tick(50);
+        assert.equal(await shared, 'accepted');
+        assert.equal(await unknown, 'invalid_api_key');
+        assert.equal(await send(keys[2].token, '198.51.100.1'), 'accepted');
+        t.mock.timers.reset();
         await close();
       });
 

@@ -31,8 +31,8 @@ const BEARER = /^bearer +(\S.*)$/i;
  * The authenticator of API keys: the only place that accepts or rejects callers.
  *
  * A request with a valid key counts against the plan of its account, and the budget of the key, only. Any other request counts against its address and
- * gets a 401 or 403, or a 429 once the address is over its limit. On PostgreSQL, requests of such an address with keys that
- * are not cached share look-ups. Expiries take effect immediately; revocations, bans and changed plans with the next
+ * gets a 401 or 403, or a 429 once the address is over its limit. On PostgreSQL, requests of an address with keys that are not
+ * cached share look-ups from its first rejected request on. Expiries take effect immediately; revocations, bans and changed plans with the next
  * request on SQLite, and within a second on PostgreSQL.
  */
 export class KeyAuthenticator implements Authenticator {
@@ -51,7 +51,7 @@ export class KeyAuthenticator implements Authenticator {
       return this.#reject(credentials, 'wrong_deployment', this.#wrongDeployment(parsed.deployment));
     }
     const { keys, limiter } = this.#options;
-    const key = keys.find(parsed.id, () => limiter.isAddressLimited(addressOf(credentials.address())));
+    const key = keys.find(parsed.id, () => limiter.hasRejections(addressOf(credentials.address())));
     return key instanceof Promise
       ? key.then(found => this.#verify(credentials, token, found))
       : this.#verify(credentials, token, key);

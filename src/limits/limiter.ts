@@ -60,8 +60,8 @@ export interface Limiter {
   countAddress(address: string): MaybePromise<Verdict>;
   /** Returns the headers of `address` without counting a request; always `accepted`. */
   addressStatus(address: string): Verdict;
-  /** Reports whether a request without a valid key would be rejected, as far as this process knows. Counts nothing. */
-  isAddressLimited(address: string): boolean;
+  /** Reports whether `address` sent a request without a valid key in the last minute, as far as this process knows. */
+  hasRejections(address: string): boolean;
   /** Reports whether a key is banned now. Counts nothing. */
   isBanned(keyId: string): MaybePromise<boolean>;
   health(): LimiterHealth;

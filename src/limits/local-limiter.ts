@@ -115,10 +115,10 @@ export class LocalLimiter implements Limiter {
     return verdictOf('accepted', this.#addressWindows(minute, now));
   }
 
-  isAddressLimited(address: string): boolean {
+  hasRejections(address: string): boolean {
     const minute = this.#addresses.peek(address);
     minute?.expire(this.#now());
-    return minute !== undefined && minute.total >= this.#addressLimit;
+    return minute !== undefined && minute.total > 0;
   }
 
   isBanned(keyId: string): MaybePromise<boolean> {

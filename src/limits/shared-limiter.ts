@@ -86,8 +86,8 @@ export class SharedLimiter implements Limiter {
     return this.#local.addressStatus(address);
   }
 
-  isAddressLimited(address: string): boolean {
-    return this.#local.isAddressLimited(address);
+  hasRejections(address: string): boolean {
+    return this.#local.hasRejections(address);
   }
 
   isBanned(keyId: string): MaybePromise<boolean> {
