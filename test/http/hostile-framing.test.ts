@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { chunksWithBareLf } from '../support/bare-lf.ts';
 import { assertApiResponse, send, sendRaw, serve, type TestService } from '../support/serving.ts';
 
 const body = '{"name":"Minka","categoryId":2}';
@@ -89,15 +90,38 @@ describe('malformed HTTP framing', () => {
       '0x2\r\n{}\r\n0\r\n\r\n',
       '2 \r\n{}\r\n0\r\n\r\n',
       ' 2\r\n{}\r\n0\r\n\r\n',
-      '2\n{}\n0\n\n',
       '2\r\n{}0\r\n\r\n',
       '2\r\n{}x\r\n0\r\n\r\n',
-      '2;\n{}\r\n0\r\n\r\n',
       '2;a\rb\r\n{}\r\n0\r\n\r\n',
       '10000000000000002\r\n{}\r\n0\r\n\r\n',
       '\r\n2\r\n{}\r\n0\r\n\r\n',
     ]) {
       assert.deepEqual(await statuses(`${head}${chunks}${smuggled()}`), [400], JSON.stringify(chunks));
+    }
+    assert.equal(await countSmuggled(), before);
+  });
+
+  it('in chunks with a line that ends with a bare LF returns one 400, however they are split', async () => {
+    const before = await countSmuggled();
+    const head = `POST /v1/pets HTTP/1.1\r\n${authorized}Transfer-Encoding: chunked\r\n\r\n`;
+    for (const [what, chunks] of Object.entries(chunksWithBareLf(body, smuggled()))) {
+      const bytes = head + chunks;
+      assert.deepEqual(await statuses(bytes), [400], what);
+      assert.deepEqual(await statuses(bytes.split(/(?<=\n)|(?=\n)/)), [400], what);
+    }
+    assert.equal(await countSmuggled(), before);
+  });
+
+  it('in a head with a line that ends with a bare LF returns one 400', async () => {
+    const before = await countSmuggled();
+    for (const wrong of [
+      list().replace(' HTTP/1.1\r\n', ' HTTP/1.1\n'),
+      list().replace(' HTTP/1.1\r\n', '\n'),
+      list().replace('Host: x\r\n', 'Host: x\n'),
+      list().replace(/\r\n$/, '\n'),
+      list().replaceAll('\r\n', '\n'),
+    ]) {
+      assert.deepEqual(await statuses(wrong + smuggled()), [400], JSON.stringify(wrong));
     }
     assert.equal(await countSmuggled(), before);
   });
