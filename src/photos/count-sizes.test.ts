@@ -12,8 +12,10 @@ import { transferPets } from '../orders/transfer.ts';
 import { type Params, query } from '../schema.ts';
 import { checks } from '../verify/checks.ts';
 import { COUNTED_RATIO, countHolders, countSizesOfOne } from './count-sizes.ts';
+import { withChecksum } from './files/checksum.ts';
 import { DiskStore } from './files/disk-store.ts';
 import { PhotoEncoder } from './files/encoder.ts';
+import { damageOf } from './files/photo-copies.ts';
 import { PhotoFiles } from './files/photo-files.ts';
 import { petPhotos } from './holders.ts';
 import { photoSizes } from './photo.ts';
@@ -80,14 +82,19 @@ onEachEngine(engine => {
       const kept = await addEarlier(large, other, 1300, 700);
       assert.equal(await used(), bytes.length + other.length);
       const directory = (files.store as DiskStore).directoryOf(hash);
-      const before = await readFile(join((files.store as DiskStore).directoryOf(kept), '450.jpg'));
+      const keptFile = join((files.store as DiskStore).directoryOf(kept), '450.jpg');
+      const before = await readFile(keptFile);
       await countAll();
       for (const size of photoSizes) {
         const { width } = await sharp(join(directory, `${size}.jpg`)).metadata();
         assert.equal(width, size === 450 ? 48 : 64, `${size}`);
       }
       assert.deepEqual(await readFile(join(directory, 'original')), bytes);
-      assert.deepEqual(await readFile(join((files.store as DiskStore).directoryOf(kept), '450.jpg')), before);
+      // The same picture, with a checksum.
+      const after = await readFile(keptFile);
+      assert.deepEqual(after, withChecksum(before));
+      assert.deepEqual(await sharp(after).raw().toBuffer(), await sharp(before).raw().toBuffer());
+      assert.equal(await damageOf(files.store, kept), undefined);
       const lengthOf = async (path: string) => (await stat(path)).size;
       const small = (await lengthOf(join(directory, '100.jpg'))) + (await lengthOf(join(directory, '450.jpg')));
       let sizes = 0;
@@ -131,6 +138,17 @@ onEachEngine(engine => {
       await remove(other);
       assert.equal(await used(), 0);
       await assertCounters();
+    });
+
+    it('get no checksums if they are damaged', async () => {
+      const pet = await store.add();
+      const hash = await addEarlier(pet, await noisy(1300, 700), 1300, 700);
+      const file = join((files.store as DiskStore).directoryOf(hash), '300.jpg');
+      const torn = (await readFile(file)).subarray(0, -2);
+      await writeFile(file, torn);
+      await countAll();
+      assert.deepEqual(await readFile(file), torn);
+      assert.equal(await damageOf(files.store, hash), 'has a damaged size 300');
     });
 
     it('count by the original alone if there are no files', async () => {

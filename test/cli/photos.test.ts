@@ -5,6 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import type { Manifest } from '../../src/backup/manifest.ts';
 import { readConfig } from '../../src/config.ts';
 import { Bucket } from '../../src/lib/bucket.ts';
+import { photoSizes } from '../../src/photos/photo.ts';
 import { jsonOf, petstore } from '../support/commands.ts';
 import { type EmptyPlace, emptyPlaces } from '../support/empty-places.ts';
 import { hashOf, image, upload } from '../support/photos.ts';
@@ -98,6 +99,25 @@ for (const { name, skip, create } of emptyPlaces) {
       assert.match(lost.errors, /^Nothing was copied: of 1 photos of production, 1 lack files in /);
       assert.ok(lost.errors.includes(`${id} (600.jpg)`), lost.errors);
       assert.ok(!existsSync(other));
+    });
+
+    it('are found by verify if one byte of a size has changed', async () => {
+      for (const size of photoSizes) {
+        const file = join(directoryOf(here), id.slice(0, 2), id, `${size}.jpg`);
+        const intact = readFileSync(file);
+        const damaged = Buffer.from(intact);
+        damaged[Math.floor(intact.length / 2)]! ^= 1;
+        rmSync(file);
+        writeFileSync(file, damaged);
+        const { code, printed } = await petstore(here, 'verify', '--json');
+        assert.equal(code, 1);
+        const finding = `The photo ${id} has a damaged size ${size}.`;
+        assert.deepEqual(JSON.parse(printed).findings, [
+          { deployment: 'production', check: 'files of photos', finding },
+        ]);
+        writeFileSync(file, intact);
+      }
+      assert.deepEqual((await jsonOf(here, 'verify')).findings, []);
     });
 
     it('are missed by verify', async () => {

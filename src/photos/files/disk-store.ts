@@ -45,7 +45,7 @@ export class DiskStore implements PhotoStore {
   async find(hash: string, variant: PhotoVariant): Promise<PhotoFile | undefined> {
     const path = join(this.directoryOf(hash), fileOf(variant));
     const found = await unlessAbsent(stat(path));
-    return found && { length: found.size, parts: partsOf(path) };
+    return found && { length: found.size, parts: partsOf(path, found.size) };
   }
 
   async copyTo(hash: string, directory: string): Promise<boolean> {
@@ -113,6 +113,7 @@ async function flush(path: string): Promise<void> {
   await file.sync();
 }
 
-async function* partsOf(path: string): AsyncGenerator<Buffer> {
-  yield* createReadStream(path);
+/** @param length no more bytes are read: a longer file may have replaced the one that was found */
+async function* partsOf(path: string, length: number): AsyncGenerator<Buffer> {
+  yield* createReadStream(path, { end: Math.max(0, length - 1) });
 }

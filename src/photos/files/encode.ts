@@ -6,6 +6,7 @@ import { setPriority } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { PHOTO_PIXELS_MAX, photoSizes, sizeOf } from '../photo.ts';
+import { withChecksum } from './checksum.ts';
 import { linkOrCopy } from './disk-store.ts';
 import { fileOf, ORIGINAL, photoVariants } from './names.ts';
 
@@ -62,7 +63,7 @@ async function respond(request: EncodeRequest): Promise<EncodeResponse> {
 }
 
 /**
- * Writes every size beside the original, without its metadata, and flushes all of them. No size is larger than the original;
+ * Writes every size beside the original, without its metadata but with a checksum, and flushes all of them. No size is larger than the original;
  * sizes that are the same are one file.
  */
 async function encode({ directory, format }: EncodeRequest): Promise<EncodeResponse> {
@@ -96,7 +97,7 @@ async function encode({ directory, format }: EncodeRequest): Promise<EncodeRespo
       size === 450
         ? image.extract(middleOf(info)).resize(width, height, { fit: 'cover', position: 'attention' })
         : image.resize(width, height, { fit: 'fill' });
-    const jpeg = await resized.jpeg({ quality: QUALITY }).toBuffer();
+    const jpeg = withChecksum(await resized.jpeg({ quality: QUALITY }).toBuffer());
     // What a process that was killed left may be linked.
     await rm(file, { force: true });
     await writeFile(file, jpeg, { mode: 0o600 });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { StorageError } from '../../lib/storage/database.ts';
 import { createDirectory } from '../../lib/storage/sqlite/data-directory.ts';
 import { photoSizes } from '../photo.ts';
+import { isIntact } from './checksum.ts';
 import { ORIGINAL, type PhotoVariant, photoVariants } from './names.ts';
 import type { PhotoFile, PhotoStore } from './photo-store.ts';
 
@@ -74,16 +75,12 @@ export async function damageOf(store: PhotoStore, hash: string): Promise<string 
   }
 }
 
-/** Reports whether a file can be read and has the beginning and the end of a JPEG. */
+/** Reports whether a size can be read and is intact. */
 async function isWhole({ parts }: PhotoFile): Promise<boolean> {
   try {
-    const bytes = Buffer.concat(await Array.fromAsync(parts));
-    return bytes.subarray(0, 2).equals(START_OF_IMAGE) && bytes.subarray(-2).equals(END_OF_IMAGE);
+    return isIntact(Buffer.concat(await Array.fromAsync(parts)));
   } catch (error) {
     if (error instanceof StorageError) throw error;
     return false;
   }
 }
-
-const START_OF_IMAGE = Buffer.from([0xff, 0xd8]);
-const END_OF_IMAGE = Buffer.from([0xff, 0xd9]);

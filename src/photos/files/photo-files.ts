@@ -5,10 +5,11 @@ import { problem } from '../../errors.ts';
 import { Problem } from '../../lib/http/problem.ts';
 import { createDirectory } from '../../lib/storage/sqlite/data-directory.ts';
 import { type Dimensions, type PhotoType, photoSizes, sizeOf } from '../photo.ts';
+import { isIntact, lacksChecksum, withChecksum } from './checksum.ts';
 import { diskProblem } from './disk-problem.ts';
 import type { EncodedPhoto } from './encode.ts';
 import type { PhotoEncoder } from './encoder.ts';
-import { ORIGINAL, type PhotoVariant } from './names.ts';
+import { fileOf, ORIGINAL, type PhotoVariant } from './names.ts';
 import type { PhotoFile, PhotoStore } from './photo-store.ts';
 
 /** A photo that was received and is not stored yet. Its directory is deleted when it is disposed. */
@@ -80,7 +81,8 @@ export class PhotoFiles {
   }
 
   /**
-   * Makes the sizes of a stored photo again if it is so small that an earlier release enlarged or repeated them.
+   * Makes the sizes of a stored photo again if it is so small that an earlier release enlarged or repeated them. Adds
+   * checksums to other sizes that lack them.
    * @returns the bytes of its sizes; 0 if it has none
    * @throws {Problem} `overloaded`; `storage_full`; `storage_unavailable`
    */
@@ -88,24 +90,51 @@ export class PhotoFiles {
     const isSmall = sizeOf(dimensions, 450).width < 450 || Math.max(dimensions.width, dimensions.height) <= 600;
     const original = isSmall ? await this.find(hash, ORIGINAL) : undefined;
     const bytes = original && (await this.#remake(hash, type, original));
-    if (bytes !== undefined) return bytes;
-    let sum = 0;
-    for (const size of photoSizes) sum += (await this.find(hash, size))?.length ?? 0;
-    return sum;
+    return bytes ?? this.#addChecksums(hash);
   }
 
   /** Returns the bytes of the new sizes; `undefined` if the original cannot be decoded. */
   async #remake(hash: string, type: PhotoType, original: PhotoFile): Promise<number | undefined> {
+    try {
+      return await this.#replaceSizes(hash, async directory => {
+        await writeFile(join(directory, ORIGINAL), original.parts, { mode: 0o600 });
+        return (await this.#encoder.encode(directory, type, 0)).sizes_bytes;
+      });
+    } catch (error) {
+      if (error instanceof Problem && error.code === 'invalid_photo') return undefined;
+      throw error;
+    }
+  }
+
+  /** Returns the bytes of the sizes. A photo that lacks a size stays as it is. */
+  async #addChecksums(hash: string): Promise<number> {
+    const stored: Buffer[] = [];
+    for (const size of photoSizes) {
+      const file = await this.find(hash, size);
+      if (file !== undefined) stored.push(Buffer.concat(await Array.fromAsync(file.parts)));
+    }
+    const bytesOf = (files: readonly Buffer[]) => files.reduce((sum, { length }) => sum + length, 0);
+    // What is damaged gets no checksum, so that it stays noticeable.
+    const summed = stored.map(size => (lacksChecksum(size) && isIntact(size) ? withChecksum(size) : size));
+    if (stored.length < photoSizes.length || bytesOf(summed) === bytesOf(stored)) return bytesOf(stored);
+    return this.#replaceSizes(hash, async directory => {
+      for (const [index, size] of photoSizes.entries()) {
+        await writeFile(join(directory, fileOf(size)), summed[index]!, { mode: 0o600, flush: true });
+      }
+      return bytesOf(summed);
+    });
+  }
+
+  /** Replaces the sizes of a stored photo by those that `write` writes into a directory. */
+  async #replaceSizes<T>(hash: string, write: (directory: string) => Promise<T>): Promise<T> {
     const directory = join(this.store.drafts, randomUUID());
     try {
       createDirectory(this.store.drafts);
       await mkdir(directory, { mode: 0o700 });
-      await writeFile(join(directory, ORIGINAL), original.parts, { mode: 0o600 });
-      const { sizes_bytes: bytes } = await this.#encoder.encode(directory, type, 0);
+      const result = await write(directory);
       await this.store.replaceSizes(hash, directory);
-      return bytes;
+      return result;
     } catch (error) {
-      if (error instanceof Problem && error.code === 'invalid_photo') return undefined;
       throw problemOf(error);
     } finally {
       await rm(directory, { recursive: true, force: true }).catch(() => {});
