@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { insertBan } from '../../test/support/bans.ts';
 import { type Engine, onEachEngine } from '../../test/support/engines.ts';
 import { addImporters } from '../../test/support/import-accounts.ts';
 import { suspendAccount } from '../accounts/accounts.ts';
 import { eventsOf } from '../events/log.ts';
 import { createKey, revokeKey, rotateKey } from '../keys/keys.ts';
 import { testClock } from '../lib/clock.ts';
-import { type Ban, liftBan, newBan } from '../limits/bans.ts';
+import { liftBan, newBan } from '../limits/bans.ts';
 import { type Database, type DeploymentName, type Params, query, sql } from '../schema.ts';
 import { suspendWithDependents } from '../webhooks/account-changes.ts';
 import { revokeKeyAndDependents, rotateKeyAndDependents } from '../webhooks/key-changes.ts';
@@ -222,10 +223,6 @@ onEachEngine(engine => {
 });
 
 const countPets = query(db => db.selectFrom('pets').select(sql<number>`count(*)`.as('pets')));
-const insertBan = query((db, p: Params<Pick<Ban, 'keyId' | 'step' | 'bannedAt' | 'until'>>) =>
-  db.insertInto('bans').values({ key_id: p.keyId, step: p.step, banned_at: p.bannedAt, until: p.until }),
-);
-
 /** Returns the keys that have added the first animal and the last one. */
 async function keysOf(database: Database) {
   const ids = (await database.first(petIds, {}))!;

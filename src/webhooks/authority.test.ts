@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { insertBan } from '../../test/support/bans.ts';
 import { attemptsOf, deliveriesOf, MINUTE, START, withDeliveryStore } from '../../test/support/delivery-store.ts';
 import { onEachEngine } from '../../test/support/engines.ts';
 import { suspendAccount } from '../accounts/accounts.ts';
@@ -270,7 +271,4 @@ const webhookRow = query((db, p: Params<{ id: number }>) =>
 );
 const setScopes = query((db, p: Params<{ id: number; scopes: string }>) =>
   db.updateTable('webhooks').set({ scopes: p.scopes }).where('id', '=', p.id),
-);
-const insertBan = query((db, p: Params<{ keyId: string; step: number; bannedAt: number; until: number }>) =>
-  db.insertInto('bans').values({ key_id: p.keyId, step: p.step, banned_at: p.bannedAt, until: p.until }),
 );

@@ -5,7 +5,7 @@ import type { Browser } from 'playwright-core';
 import { testClock } from '../../src/lib/clock.ts';
 import { HOUR_MS } from '../../src/lib/time.ts';
 import { pages } from '../../src/pages.ts';
-import { type Params, query } from '../../src/schema.ts';
+import { insertBan } from '../support/bans.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -347,7 +347,3 @@ describe('the pages for operators', { skip: skipBrowser }, () => {
     }
   });
 });
-
-const insertBan = query((db, p: Params<{ keyId: string; step: number; bannedAt: number; until: number }>) =>
-  db.insertInto('bans').values({ key_id: p.keyId, step: p.step, banned_at: p.bannedAt, until: p.until }),
-);

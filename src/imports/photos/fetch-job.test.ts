@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
+import { insertBan } from '../../../test/support/bans.ts';
 import { type Engine, onEachEngine, silent } from '../../../test/support/engines.ts';
 import { addImporters } from '../../../test/support/import-accounts.ts';
 import { hashOf, image } from '../../../test/support/photos.ts';
@@ -13,7 +14,7 @@ import { revokeKey } from '../../keys/keys.ts';
 import { testClock } from '../../lib/clock.ts';
 import { openOutgoingClient } from '../../lib/http/client/client.ts';
 import { DAY_MS } from '../../lib/time.ts';
-import { type Ban, newBan } from '../../limits/bans.ts';
+import { newBan } from '../../limits/bans.ts';
 import { deletePet, getPet } from '../../pets/pets.ts';
 import { DiskStore } from '../../photos/files/disk-store.ts';
 import { PhotoEncoder } from '../../photos/files/encoder.ts';
@@ -21,7 +22,7 @@ import { PhotoFiles } from '../../photos/files/photo-files.ts';
 import { petPhotos } from '../../photos/holders.ts';
 import { deletePhoto } from '../../photos/photos.ts';
 import { photoBytes, photosOf } from '../../photos/references.ts';
-import { type Params, query, sql } from '../../schema.ts';
+import { query, sql } from '../../schema.ts';
 import { importErrors, importOf } from '../import.ts';
 import { importJob } from '../import-job.ts';
 import { activateImport, cancelImport, getImport } from '../imports.ts';
@@ -148,10 +149,6 @@ async function openStore(
 }
 
 const latestImport = query(db => db.selectFrom('imports').selectAll().orderBy('id', 'desc').limit(1));
-
-const insertBan = query((db, p: Params<Pick<Ban, 'keyId' | 'step' | 'bannedAt' | 'until'>>) =>
-  db.insertInto('bans').values({ key_id: p.keyId, step: p.step, banned_at: p.bannedAt, until: p.until }),
-);
 
 const wantMany = query(db => db.updateTable('imports').set({ photos_wanted: 9_999 }));
 
