@@ -2,11 +2,14 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Browser } from 'playwright-core';
+import { countText } from '../../src/lib/text.ts';
+import { countOwned } from '../../src/pets/counts.ts';
 import { type Params, query, sql } from '../../src/schema.ts';
 import { cookieNames, formTokenOf } from '../../src/sessions/cookies.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
+import { waitUntil } from '../support/wait-until.ts';
 import { follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
-import { signedIn, type Visitor } from './session.ts';
+import { signedIn, signedInTo, type Visitor } from './session.ts';
 
 const HOSTILE = '<script>alert(1)</script>"\'&amp;';
 
@@ -126,6 +129,39 @@ describe('the pages of imports', { skip: skipBrowser }, () => {
     assert.match(await ended(person, fewer.path), /The import is done/);
     const after = await errors({ 'If-None-Match': String(before.headers.etag) });
     assert.deepEqual([after.status, after.text], [200, '']);
+  });
+
+  it('end an import that goes on after signing out with the suspension of the account, and say how to go on', async () => {
+    const person = await signedIn(service, { plan: 'enterprise', perMinute: 1000, perDay: 1000 });
+    const { accountId } = person;
+    const operator = await signedIn(service, { admin: true });
+    const rows = 4000;
+    const file = `externalId,name,categoryId\n${Array.from({ length: rows }, (_, row) => `A-${row},Rex,1\n`).join('')}`;
+    const animals = () => countOwned(service.app.databases.production, accountId);
+    const { path } = await preview(person, file);
+    await ended(person, path);
+    assert.equal((await person.submit(path)).status, 303);
+    assert.equal((await person.submit('/sign-out')).status, 303);
+    assert.match((await person.open(path)).headers.location!, /^\/sign-in/);
+    const signedOutAt = await animals();
+    await waitUntil(async () => (await animals()) > signedOutAt, 1);
+    await operator.submit(`/operator/accounts/${accountId}/suspend`);
+    const done = await animals();
+    assert.ok(done < rows, `${done} animals`);
+    await operator.submit(`/operator/accounts/${accountId}/resume`);
+
+    const again = await signedInTo(service, accountId);
+    const { text } = await again.open(path);
+    assert.match(text, /The account is suspended\./);
+    assert.ok(
+      text.includes(`${countText(done)} of 4,000 rows are done, and stay. It is safe to run the file again`),
+      text,
+    );
+    const second = await preview(again, file);
+    await ended(again, second.path);
+    await again.submit(second.path);
+    assert.match(await ended(again, second.path), /The import is done/);
+    assert.equal(await animals(), rows);
   });
 
   it('say what is wrong with a form and a file, and keep what was chosen', async () => {

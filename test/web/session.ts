@@ -31,17 +31,18 @@ let accounts = 0;
 
 /** Returns someone who is signed in to a new account. */
 export async function signedIn(service: TestService, account: Partial<NewAccount> = {}): Promise<Visitor> {
-  const { production } = service.app.databases;
-  const started = await production.write(async tx => {
-    const created = await createAccount(tx, {
-      email: `person-${++accounts}@example.org`,
-      name: 'A person',
-      ...account,
-    });
-    const { secret } = await startSession(tx, created.id, { address: '127.0.0.1', userAgent: 'Test' });
-    return { accountId: created.id, secret };
-  });
-  return visitor(service, started, 'session');
+  const { id } = await service.app.databases.production.write(tx =>
+    createAccount(tx, { email: `person-${++accounts}@example.org`, name: 'A person', ...account }),
+  );
+  return signedInTo(service, id);
+}
+
+/** Returns someone who is signed in to an account, with a new session. */
+export async function signedInTo(service: TestService, accountId: number): Promise<Visitor> {
+  const { secret } = await service.app.databases.production.write(tx =>
+    startSession(tx, accountId, { address: '127.0.0.1', userAgent: 'Test' }),
+  );
+  return visitor(service, { accountId, secret }, 'session');
 }
 
 /** Returns someone who is not signed in. */
