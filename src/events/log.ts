@@ -12,8 +12,9 @@ import { mayLeaveOut, recordReplaced, shortened } from './long-values.ts';
 export async function record(tx: Transaction, event: NewEvent): Promise<void> {
   const { kind, action, subjectId, accountId } = event;
   const { origin, auditAccountId } = auditColumnsOf(tx, event);
-  const values = { kind, action, subjectId, accountId, ...textsOf(tx, event), origin, auditAccountId };
-  countBytes(tx, values);
+  const { bytes, ...texts } = textsOf(tx, event);
+  const values = { kind, action, subjectId, accountId, ...texts, origin, auditAccountId };
+  countBytes(tx, values, bytes);
   await tx.run(values.whole === null ? insertEvent : insertShortened, { at: tx.now, ...values });
   await recordReplaced(tx, event);
 }
@@ -24,8 +25,8 @@ export async function recordEvents(tx: Transaction, events: readonly NewEvent[])
     const rows = events.slice(start, start + EVENTS_PER_INSERT).map(event => {
       const { kind, action, subjectId, accountId } = event;
       const { origin, auditAccountId } = auditColumnsOf(tx, event);
-      const { data, whole } = textsOf(tx, event);
-      countBytes(tx, { accountId, data, origin });
+      const { data, whole, bytes } = textsOf(tx, event);
+      countBytes(tx, { accountId, origin }, bytes);
       return [kind, action, subjectId, accountId, data, origin, auditAccountId, whole];
     });
     await tx.run(insertEvents, { at: tx.now, rows: JSON.stringify(rows) });
@@ -34,22 +35,29 @@ export async function recordEvents(tx: Transaction, events: readonly NewEvent[])
 }
 
 /**
- * Returns the data of an event without long values. On PostgreSQL also the `whole` data, if that differs: while an older
- * release serves the same database, its events are stored whole.
+ * Returns the data of an event without long values, and the bytes that the change stores: those of the data and of the long
+ * values in the row. On PostgreSQL also the `whole` data, if that differs: while an older release serves the same database,
+ * its events are stored whole.
  */
-function textsOf(tx: Transaction, event: NewEvent): { readonly data: string; readonly whole: string | null } {
+function textsOf(tx: Transaction, event: NewEvent) {
   const short = shortened(event);
+  const data = JSON.stringify(short?.data ?? event.data);
   const isEither = short !== undefined && tx.engine === 'postgres';
-  return { data: JSON.stringify(short ?? event.data), whole: isEither ? JSON.stringify(event.data) : null };
+  return {
+    data,
+    whole: isEither ? JSON.stringify(event.data) : null,
+    bytes: Buffer.byteLength(data) + (short?.rowBytes ?? 0),
+  };
 }
 
 const EVENTS_PER_INSERT = 100;
 
 function countBytes(
   tx: Transaction,
-  { accountId, data, origin }: Pick<InsertedEvent, 'accountId' | 'data' | 'origin'>,
+  { accountId, origin }: Pick<InsertedEvent, 'accountId' | 'origin'>,
+  bytes: number,
 ) {
-  if (accountId !== null) countEventBytes(tx, accountId, Buffer.byteLength(data) + (origin?.length ?? 0));
+  if (accountId !== null) countEventBytes(tx, accountId, bytes + (origin?.length ?? 0));
 }
 
 type Scan = KeysetParams & { readonly descending: boolean };

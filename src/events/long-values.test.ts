@@ -8,6 +8,7 @@ import { petHistory } from '../pets/history.ts';
 import type { NewPet, PetPatch } from '../pets/pet.ts';
 import { createPet, deletePet, updatePet } from '../pets/pets.ts';
 import { type Database, type Params, query } from '../schema.ts';
+import { eventBytesOf } from './bytes.ts';
 import type { Actor } from './event.ts';
 import { leaveOutLongValues, withLongValues } from './long-values.ts';
 import { assignPositions, eventsAfter } from './ordering.ts';
@@ -53,10 +54,13 @@ onEachEngine(engine => {
     it('does not grow with the texts that it leaves alone', async () => {
       const { database, create } = await open();
       const { id } = await create({ description: text(10_000), extra: { notes: text(2000) } });
+      const counted = await eventBytesOf(database, 7, START);
+      assert.equal(Math.floor(counted / 1000), 12, 'the new texts count for the account');
       await database.write(tx => updatePet(tx, owner, id, { price: { amount: 1, currency: 'EUR' } }, 'open'));
       const [creation, change] = await database.all(lengths, {});
       assertAtMost(creation!.length, 1000);
       assertAtMost(change!.length, 1000);
+      assertAtMost((await eventBytesOf(database, 7, START)) - counted, 1000);
     });
   });
 

@@ -25,14 +25,23 @@ type PetData = Shortened & {
 };
 
 /**
- * Returns the data of an event without the long values that the row of its animal has; undefined if it has none.
+ * Returns the data of an event without the long values that the row of its animal has, and the bytes of those that the
+ * change stored there; undefined if it has none.
  */
-export function shortened({ kind, action, data }: NewEvent): object | undefined {
+export function shortened({
+  kind,
+  action,
+  data,
+}: NewEvent): { readonly data: object; readonly rowBytes: number } | undefined {
   if (kind !== 'pet' || action === 'deleted') return undefined;
-  const { pet } = data as PetData;
+  const { pet, was = {} } = data as PetData;
   const omitted = longIn(pet);
   if (omitted.length === 0) return undefined;
-  return { ...data, pet: { ...pet, ...Object.fromEntries(omitted.map(member => [member, null])) }, omitted };
+  const added = action === 'created' ? omitted : omitted.filter(member => member in was);
+  return {
+    data: { ...data, pet: { ...pet, ...Object.fromEntries(omitted.map(member => [member, null])) }, omitted },
+    rowBytes: added.reduce((sum, member) => sum + Buffer.byteLength(JSON.stringify(pet[member])), 0),
+  };
 }
 
 /** Stores which long values are in the data of an event and no longer in the row of its animal. Call it after the insert. */
