@@ -149,7 +149,10 @@ describe('the pages for operators', { skip: skipBrowser }, () => {
     await page.getByRole('button', { name: 'Revoke key' }).click();
     await page.getByText('The key is revoked.').waitFor();
     assert.equal(await statusOf(key), 'revoked_api_key');
-    assert.equal((await admin.open('/operator/keys?id=unknown')).status, 200);
+    await page.goto(`${origin}/operator/keys?id=call+555+0100`);
+    const unknown = await page.getByRole('alert').innerText();
+    assert.ok(unknown.startsWith('There is no key with this id.'), unknown);
+    assert.ok(!unknown.includes('555'), 'the message shows the parameter');
     await page.context().close();
   });
 

@@ -28,7 +28,7 @@ export const keysPage = operatorPage({
     const bans = await listBans(site.accounts, nowOf(site));
     return {
       styles,
-      body: html`${id !== undefined && notice('alert', html`<p>There is no key <code>${id}</code>. The id is the 12 characters after <code>petstore_live_</code> or <code>petstore_test_</code>.</p>`)}
+      body: html`${id !== undefined && notice('alert', html`<p>There is no key with this id. The id is the 12 characters after <code>petstore_live_</code> or <code>petstore_test_</code>.</p>`)}
 ${searchForm('/operator/keys', searchField(visit, 'id', 'Key id'))}
 <h2>Active bans</h2>
 <p>A key is banned when it keeps sending requests after 429 responses, before the time in <code>Retry-After</code>.</p>
