@@ -141,6 +141,47 @@ onEachEngine(engine => {
     });
   });
 
+  describe('the limit of all sandbox accounts together', () => {
+    const limits = { perMinute: 60, perDay: 1000 };
+
+    test('is shown beside that of the account, and rejects requests of every account', async () => {
+      const { count } = await begin(engine);
+      const first = verdictFields(await count({ limits, sandboxPerMinute: 3 }));
+      assert.equal(first['X-RateLimit-Limit'], '3');
+      assert.match(first['RateLimit-Policy']!, /^"minute";q=60;w=60, "day";q=1000;w=86400, "sandbox-minute";q=3;w=60$/);
+      for (const accountId of [2, 3]) {
+        assert.equal((await count({ accountId, limits, sandboxPerMinute: 3 })).outcome, 'accepted');
+      }
+      const refused = verdictFields(await count({ accountId: 4, limits, sandboxPerMinute: 3 }));
+      assert.deepEqual(
+        [refused['outcome'], refused['X-RateLimit-Reset'], refused['Retry-After']],
+        ['overSandbox', `${second + 60}`, '61'],
+      );
+      assert.match(refused['RateLimit']!, /^"minute";r=60;t=\d+, "day";r=1000;t=\d+, "sandbox-minute";r=0;t=61$/);
+      assert.equal((await count({ accountId: 5, limits })).outcome, 'accepted', 'another account');
+    });
+
+    test('is not used up by requests that the account rejects', async () => {
+      const { count } = await begin(engine);
+      const own = { perMinute: 1, perDay: 1000 };
+      for (const outcome of ['accepted', 'limited', 'limited']) {
+        assert.equal((await count({ limits: own, sandboxPerMinute: 2 })).outcome, outcome);
+      }
+      assert.equal((await count({ accountId: 2, limits, sandboxPerMinute: 2 })).outcome, 'accepted');
+    });
+
+    test('bans no key, unless that keeps sending beyond its own limits', async () => {
+      const { count, clock } = await begin(engine);
+      const send = (own = limits) => count({ limits: own, sandboxPerMinute: 1 });
+      await send();
+      await send();
+      clock.advance(3000);
+      for (let i = 0; i < 30; i++) assert.equal((await send()).outcome, 'overSandbox');
+      for (let i = 0; i < 19; i++) assert.notEqual((await send({ perMinute: 1, perDay: 1000 })).outcome, 'banned');
+      assert.equal((await send({ perMinute: 1, perDay: 1000 })).outcome, 'banned');
+    });
+  });
+
   test('matches a naive log of all requests for any sequence, limits and budget', async () => {
     const { limiter, clock } = await begin(engine);
     let accountId = 100;
@@ -175,6 +216,14 @@ describeUnless(withoutValkey, 'budgets that nodes share', () =>
       assert.equal(verdicts.filter(({ outcome }) => outcome === 'overBudget').length, 90);
       const sibling = await nodes[1]!.count(countedCaller({ keyId: 'two' }));
       assert.match(verdictFields(sibling)['RateLimit']!, /^"minute";r=49;.*"day";r=989;[^,]*$/);
+    });
+
+    test('accept exactly the requests of all sandbox accounts together, over two nodes', async () => {
+      const { nodes } = await beginShared(engine, valkeyUrl, 2);
+      const send = (i: number) => nodes[i % 2]!.count(countedCaller({ accountId: i, sandboxPerMinute: 10 }));
+      const verdicts = await Promise.all(Array.from({ length: 50 }, (_, i) => send(i)));
+      assert.equal(verdicts.filter(({ outcome }) => outcome === 'accepted').length, 10);
+      assert.equal(verdicts.filter(({ outcome }) => outcome === 'overSandbox').length, 40);
     });
 
     test('are taken back on another node, and limit only the windows that are set', async () => {

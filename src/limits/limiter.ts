@@ -15,7 +15,7 @@ export interface CountedCaller {
   readonly keyId: string;
   /** The account of the key, on the deployment of the key; the message address serves keys of both. */
   readonly account: Subject;
-  /** The key itself, if it has a budget. */
+  /** The key itself, if it has a budget; all sandbox accounts together, if its account is one of them. */
   readonly budget: Subject | undefined;
 }
 

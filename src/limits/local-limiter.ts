@@ -285,7 +285,8 @@ export class LocalLimiter implements Limiter {
     const { now } = windows;
     const known = violations.get(keyId) ?? new Violations();
     violations.set(keyId, known);
-    const atFault = heaviestKey.isOrUnknown(keyId) || (budget !== undefined && !accepts(budget));
+    const overBudget = budget?.prefix === 'key-' && !accepts(budget);
+    const atFault = overBudget || (!accepts(windows) && heaviestKey.isOrUnknown(keyId));
     if (!known.recordRejection(now, allowedAt(windows, budget), atFault)) return verdictOf('limited', windows, budget);
 
     violations.delete(keyId);

@@ -201,6 +201,7 @@ export class SharedLimiter implements Limiter {
         ban?.liftedAt === null ? ban.until : 0,
         ban === undefined || ban.liftedAt === null ? 0 : ban.bannedAt,
         stepMinutes(nextStep(ban, this.#clock.now())),
+        subjects[1]?.prefix === 'key-' ? 1 : 0,
         ...days.flatMap(({ day, counted, returned }, i) => {
           const { perMinute, perDay } = subjects[i]!.limits;
           return [finite(perMinute), finite(perDay), day, counted, returned, ...(stored?.[i] ?? [0, 0])];

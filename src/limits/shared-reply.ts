@@ -11,7 +11,7 @@ export type Reply = [
   banUntil: number,
   bannedAt: number,
   account: SubjectReply,
-  /** The key, if it has a budget. */
+  /** The key, if it has a budget, or all sandbox accounts together. */
   budget?: SubjectReply,
 ];
 
@@ -46,6 +46,7 @@ export function windowsOf(
   return {
     now,
     limits,
+    prefix,
     policy: policyOf(limits, prefix),
     minuteLeft,
     minuteReset,

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import fc from 'fast-check';
-import { countedCaller } from '../../test/support/counted-caller.ts';
+import { type CallerOptions, countedCaller } from '../../test/support/counted-caller.ts';
 import { onEachEngine, silent } from '../../test/support/engines.ts';
 import { describeUnless, long } from '../../test/support/selection.ts';
 import { ValkeyServer, withoutValkeyServer } from '../../test/support/valkey-server.ts';
 import { testClock } from '../lib/clock.ts';
 import { dayOf } from '../lib/time.ts';
-import type { Budget } from '../plans/plan.ts';
 import { type Params, query } from '../schema.ts';
 import { type Ban, nextStep, stepMinutes } from './bans.ts';
 import type { CountedCaller } from './limiter.ts';
@@ -50,11 +49,12 @@ const untilBanned = Array.from({ length: 5 }, () => {
   return { wait: 1_000_000, requests: 12, returned: 0, budgeted: false, limits: { perMinute: 2, perDay: 12 } as const };
 });
 
-const budgets = fc.constantFrom<Budget>(
-  { perMinute: 3, perDay: 20 },
-  { perMinute: 1 },
-  { perDay: 6 },
-  { perMinute: 9, perDay: 50 },
+const budgets = fc.constantFrom<Pick<CallerOptions, 'budget' | 'sandboxPerMinute'>>(
+  { budget: { perMinute: 3, perDay: 20 } },
+  { budget: { perMinute: 1 } },
+  { budget: { perDay: 6 } },
+  { budget: { perMinute: 9, perDay: 50 } },
+  { sandboxPerMinute: 3 },
 );
 
 describeUnless(withoutValkeyServer, 'the Valkey script', () => {
@@ -94,13 +94,14 @@ describeUnless(withoutValkeyServer, 'the Valkey script', () => {
             const time = [Math.floor(micros / 1_000_000), micros % 1_000_000] as const;
             const today = Math.floor(time[0] / 86_400);
             const keyId = keyIds[Number(budgeted)]!;
-            const caller = countedCaller({ keyId, accountId: run, limits, budget: budgeted ? budget : undefined });
+            const caller = countedCaller({ keyId, accountId: run, limits, ...(budgeted && budget) });
             for (let i = 0; i < requests; i++) {
               const ban = latest.get(keyId);
               const minutes = stepMinutes(nextStep(ban, clock.now()));
+              const isOwn = caller.budget?.prefix === 'key-' ? 1 : 0;
               const args = limitsOf(caller).flatMap(([, ...limits]) => [...limits, 0, 0, 0, today, 0]);
               const keys = [`${engine.name} ${keyId}`, ...windowKeys(engine.name, caller)];
-              const reply = await valkey.run<Reply>(script, keys, [0, 0, minutes, ...args, ...time]);
+              const reply = await valkey.run<Reply>(script, keys, [0, 0, minutes, isOwn, ...args, ...time]);
               const alone = await limiter.count(caller);
               assertSame(verdictOfReply(reply, caller), alone);
               outcomes.add(alone.outcome);
@@ -118,10 +119,10 @@ describeUnless(withoutValkeyServer, 'the Valkey script', () => {
             }
           }
         }),
-        { numRuns: long ? 1000 : 60, examples: [[untilBanned, { perMinute: 1 }]] },
+        { numRuns: long ? 1000 : 60, examples: [[untilBanned, { budget: { perMinute: 1 } }]] },
       );
       assert.ok(bans > 0, 'some were banned');
-      assert.deepEqual(outcomes, new Set(['accepted', 'limited', 'overBudget', 'banned']));
+      assert.deepEqual(outcomes, new Set(['accepted', 'limited', 'overBudget', 'overSandbox', 'banned']));
     });
   });
 });

@@ -73,12 +73,12 @@ end
 `;
 
 /**
- * Decides on and counts one request of one or two subjects: an account, and its key if that has a budget. The request counts
- * for all of them or for none.
+ * Decides on and counts one request of one or two subjects: an account, and its key if that has a budget, or all sandbox
+ * accounts together. The request counts for all of them or for none.
  *
  * Keys: the rejections of the API key; for each subject its minute and its day. Arguments: the end of the ban that the node
  * knows (ms, 0 for none); the start of the latest ban, if it was lifted (ms, or 0); the minutes of a ban that would start
- * now; for each subject its two limits, the latest day that the node knows, with what Valkey had counted and taken back then,
+ * now; 1 if the second subject is the key, else 0; for each subject its two limits, the latest day that the node knows, with what Valkey had counted and taken back then,
  * the day of its stored counts (0 for none), the number of them, and for each of them node and count.
  *
  * Returns: outcome, seconds and microseconds of Valkey's time, end and start of the ban (ms); for each subject an
@@ -87,7 +87,7 @@ end
  */
 export const countScript = `${prelude}${dayCounts}
 local day = math.floor(sec / 86400)
-local subjects, arg = {}, 4
+local subjects, arg = {}, 5
 for k = 2, #KEYS, 2 do
   local dayKey, counts = KEYS[k + 1], countsOf(KEYS[k + 1])
   local stored, newDay = tonumber(ARGV[arg + 5]) == day, counts.day ~= day
@@ -141,17 +141,14 @@ end
 if now < banUntil then return result('banned') end
 
 local votes, since, heaviest = string.match(redis.call('HGET', subjects[1].dayKey, 'heaviest') or '', '^(%d+) ([%d.]+) (.*)$')
-local atFault = not heaviest or heaviest == KEYS[1]
-local allowedAt = 0
+local atFault, allowedAt = false, 0
+local function reject(i, at)
+  allowedAt = math.max(allowedAt, at)
+  if i == 2 then atFault = atFault or ARGV[4] == '1' else atFault = not heaviest or heaviest == KEYS[1] end
+end
 for i, subject in ipairs(subjects) do
-  if subject.minute.total >= subject.perMinute then
-    allowedAt = math.max(allowedAt, resetOf(subject.minute, subject.perMinute))
-    if i == 2 then atFault = true end
-  end
-  if usedOf(subject.counts) >= subject.perDay then
-    allowedAt = math.max(allowedAt, (day + 1) * 86400)
-    if i == 2 then atFault = true end
-  end
+  if subject.minute.total >= subject.perMinute then reject(i, resetOf(subject.minute, subject.perMinute)) end
+  if usedOf(subject.counts) >= subject.perDay then reject(i, (day + 1) * 86400) end
 end
 if allowedAt == 0 then
   for _, subject in ipairs(subjects) do

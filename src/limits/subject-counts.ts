@@ -24,6 +24,7 @@ export class SubjectCounts {
   /** The Valkey outage for which `day` knows the counts of the other nodes. */
   #outage = 0;
   #limits: Limits = { perMinute: 0, perDay: 0 };
+  #prefix: Subject['prefix'] = '';
   #policy = '';
 
   constructor(name: string, node: string, day: number) {
@@ -40,6 +41,7 @@ export class SubjectCounts {
       perMinute: Math.max(1, Math.floor(limits.perMinute / nodes)),
       perDay: Math.max(1, Math.floor(limits.perDay / nodes)),
     };
+    this.#prefix = prefix;
     this.#policy = policyOf(this.#limits, prefix);
   }
 
@@ -82,6 +84,7 @@ export class SubjectCounts {
     return {
       now,
       limits,
+      prefix: this.#prefix,
       policy: this.#policy,
       minuteLeft: limits.perMinute - minute.total,
       minuteReset: minute.reset(limits.perMinute, second),

@@ -5,9 +5,9 @@ import type { Subject } from './subject.ts';
 export interface Verdict {
   /**
    * `limited` and `overBudget`, which is for the budget of the key, not for its account: 429 `rate_limit_exceeded`;
-   * `banned`: 429 `api_key_banned`.
+   * `overSandbox`, for all sandbox accounts together: 429 `sandbox_rate_limit_exceeded`; `banned`: 429 `api_key_banned`.
    */
-  readonly outcome: 'accepted' | 'limited' | 'overBudget' | 'banned';
+  readonly outcome: 'accepted' | 'limited' | 'overBudget' | 'overSandbox' | 'banned';
   /**
    * Names and values in turn: `X-RateLimit-Limit`, `-Remaining`, `-Reset`, `RateLimit-Policy`, `RateLimit`, and
    * `Retry-After` when the request is rejected.
@@ -24,6 +24,8 @@ export interface WindowState {
   /** Milliseconds since the Unix epoch, with a fraction. */
   readonly now: number;
   readonly limits: Limits;
+  /** What the names of its windows start with. */
+  readonly prefix: Subject['prefix'];
   /** Its part of the `RateLimit-Policy` header; see `policyOf`. */
   readonly policy: string;
   /** Infinite without a limit. */
@@ -48,14 +50,15 @@ export function policyOf({ perMinute, perDay }: Limits, prefix: Subject['prefix'
 /** Returns the state of an address, which has no day window. */
 export function addressWindows(perMinute: number, now: number, minuteLeft: number, minuteReset: number): WindowState {
   const limits = { perMinute, perDay: UNLIMITED };
-  return { now, limits, policy: policyOf(limits), minuteLeft, minuteReset, dayLeft: UNLIMITED, dayReset: 0 };
+  const policy = policyOf(limits);
+  return { now, limits, prefix: '', policy, minuteLeft, minuteReset, dayLeft: UNLIMITED, dayReset: 0 };
 }
 
 /**
  * Returns a verdict with its headers: of an accepted request, they show the window with the fewest requests left (a minute
  * if equal, and the account's rather than the key's); of a rejected one, the exhausted window with the longest wait.
  * @param windows the state of the account or address after the decision
- * @param budget the state of a key that has a budget
+ * @param budget the state of a key that has a budget, or of all sandbox accounts together
  * @param bannedUntil the end of a ban in Unix seconds; its reset is the later of that and the windows
  */
 export function verdictOf(
@@ -73,9 +76,9 @@ export function verdictOf(
   let items: string;
   if (outcome === 'banned') {
     reset = Math.max(bannedUntil, allowedAt(windows, budget));
-    items = itemsOf(windows, '', 0, reset);
+    items = itemsOf(windows, 0, reset);
   } else {
-    items = itemsOf(windows, '', windows.minuteLeft, windows.minuteReset);
+    items = itemsOf(windows, windows.minuteLeft, windows.minuteReset);
   }
   const headers = [
     'X-RateLimit-Limit',
@@ -87,11 +90,11 @@ export function verdictOf(
     'RateLimit-Policy',
     budget === undefined ? windows.policy : `${windows.policy}, ${budget.policy}`,
     'RateLimit',
-    budget === undefined ? items : `${items}, ${itemsOf(budget, 'key-', budget.minuteLeft, budget.minuteReset)}`,
+    budget === undefined ? items : `${items}, ${itemsOf(budget, budget.minuteLeft, budget.minuteReset)}`,
   ];
   if (rejected) headers.push('Retry-After', `${secondsUntil(reset, now)}`);
   return {
-    outcome: outcome === 'limited' && isBudget ? 'overBudget' : outcome,
+    outcome: outcome === 'limited' && isBudget ? (budget.prefix === 'key-' ? 'overBudget' : 'overSandbox') : outcome,
     headers,
     at: now,
     dayPercent: dayPercentOf(windows),
@@ -130,8 +133,7 @@ function dayDecides({ minuteLeft, minuteReset, dayLeft, dayReset }: WindowState)
 
 /** Returns the items of a subject in the `RateLimit` header. */
 function itemsOf(
-  { now, limits, dayLeft, dayReset }: WindowState,
-  prefix: Subject['prefix'],
+  { now, limits, prefix, dayLeft, dayReset }: WindowState,
   minuteLeft: number,
   minuteReset: number,
 ): string {

@@ -19,7 +19,7 @@ export class Violations {
 
   /**
    * Records a rejection at `now` (milliseconds) with the reset `allowedAt` (Unix seconds).
-   * @param atFault whether it can be a violation: not if another key has used up the account's limits
+   * @param atFault whether it can be a violation: not if another key has used up the account's limits, or other accounts those of the sandbox
    * @returns true if this violation bans the key
    */
   recordRejection(now: number, allowedAt: number, atFault: boolean): boolean {

@@ -1,5 +1,5 @@
 import type { CountedCaller, Verdict } from '../../src/limits/limiter.ts';
-import { accountSubject, keySubject } from '../../src/limits/subject.ts';
+import { accountSubject, keySubject, sandboxAccountSubject, sandboxSubject } from '../../src/limits/subject.ts';
 import { type Budget, type Limits, plans } from '../../src/plans/plan.ts';
 import type { DeploymentName } from '../../src/schema.ts';
 
@@ -10,11 +10,18 @@ export interface CallerOptions {
   readonly deployment?: DeploymentName;
   readonly limits?: Limits;
   readonly budget?: Budget | undefined;
+  /** The requests a minute of all sandbox accounts together, if the account is one of them. */
+  readonly sandboxPerMinute?: number | undefined;
 }
 
 /** Returns a caller; by default with the key `key` of account 1, on production and the plan Free. */
 export function countedCaller(options: CallerOptions = {}): CountedCaller {
-  const { keyId = 'key', accountId = 1, deployment = 'production', limits = plans.free.limits, budget } = options;
+  const { keyId = 'key', accountId = 1, deployment = 'production', limits = plans.free.limits } = options;
+  const { budget, sandboxPerMinute } = options;
+  if (sandboxPerMinute !== undefined) {
+    const sandbox = sandboxSubject(deployment, sandboxPerMinute);
+    return { keyId, account: sandboxAccountSubject(sandbox, accountId, limits), budget: sandbox };
+  }
   const account = accountSubject(deployment, accountId, limits);
   return { keyId, account, budget: budget && keySubject(account, keyId, budget) };
 }
