@@ -35,8 +35,8 @@ export interface Service {
   readonly routes: readonly Route<Deployment>[];
   readonly database: Database;
   readonly authenticator: Authenticator;
-  /** Returns the deployment that a caller's request is for. */
-  deploymentOf(caller: Caller): Deployment;
+  /** Returns the deployment that a caller's request is for, as the operation uses it. */
+  deploymentOf(caller: Caller, route: Route<Deployment>): Deployment;
   /** The pages outside the API that need no session and no rendering. */
   readonly documents?: readonly PageRoute[];
   /** Returns the pages for people; absent on the message address, whose API leaves no paths for them. */

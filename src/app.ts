@@ -10,7 +10,7 @@ import { type JobName, startJobs } from './jobs.ts';
 import { KeyAuthenticator } from './keys/authenticator.ts';
 import { KeyCache } from './keys/key-cache.ts';
 import { ScanQueue } from './lib/http/pagination/scan-queue.ts';
-import type { Caller } from './lib/http/route.ts';
+import { adds, type Caller } from './lib/http/route.ts';
 import { trustedProxies } from './lib/http/server/client-address.ts';
 import { MetricsServer } from './lib/http/server/metrics-server.ts';
 import { defaultLimits } from './lib/http/server/options.ts';
@@ -28,6 +28,7 @@ import { PhotoEncoder } from './photos/files/encoder.ts';
 import { PhotoFiles } from './photos/files/photo-files.ts';
 import { photoPages } from './photos/pages.ts';
 import { boundOf } from './plans/plan.ts';
+import { sandboxDatabase } from './plans/sandbox.ts';
 import { type AppOptions, type Databases, openResources, type Resources } from './resources.ts';
 import type { Database, DeploymentName } from './schema.ts';
 import { PasswordHasher } from './sessions/password-hasher.ts';
@@ -146,7 +147,7 @@ function createDeployments(
   jobs: ReadonlyMap<DeploymentName, JobLoop<JobName>>,
   resources: AsyncDisposableStack,
 ): ReadonlyMap<string, Deployment> {
-  const { categories, bounds, eventsDays } = config;
+  const { categories, bounds, sandbox, eventsDays } = config;
   const deployments = new Map<string, Deployment>();
   const scans = new ScanQueue({
     // Reads of SQLite block the event loop; so does decoding the rows of PostgreSQL, while its other connections stay free.
@@ -161,7 +162,7 @@ function createDeployments(
     resources.defer(() => eventBus.close());
     const wake = (job: JobName) => jobs.get(name)?.wake(job);
     deployments.set(name, {
-      ...{ name, database, clock, categories, bounds, scans, uploads, eventBus },
+      ...{ name, database, clock, categories, bounds, sandbox, scans, uploads, eventBus },
       eventsKeptMs: eventsDays * DAY_MS,
       messageQueued: () => wake('messages'),
       importQueued: () => wake('imports'),
@@ -194,7 +195,7 @@ function createAddresses(
   resources: AsyncDisposableStack,
 ): { readonly addresses: AddressMap; readonly metrics: MetricsServer | undefined } {
   const { database: production } = deployments.get('production')!;
-  const keys = new KeyCache(production);
+  const keys = new KeyCache(production, config.sandbox.perMinute);
   resources.defer(() => keys.close());
   const refusals = new RefusalCounter({ database: production, clock, log });
   resources.defer(() => refusals.close());
@@ -249,7 +250,10 @@ function createAddresses(
       return new PageHandler(site, deployment, pages);
     };
     const documents = photoPages(deployment.photos.files);
-    add({ name, routes, database, deploymentOf: () => deployment, documents, loadPages }, [name]);
+    const bounded = { ...deployment, database: sandboxDatabase(database, config.sandbox) };
+    const deploymentOf: Service['deploymentOf'] = (caller, route) =>
+      caller.sandbox && adds(route) ? bounded : deployment;
+    add({ name, routes, database, deploymentOf, documents, loadPages }, [name]);
   }
   if (config.ports.messages !== undefined) {
     // The message address accepts the keys of all deployments: a key decides to which one a message belongs.

@@ -9,6 +9,7 @@ import { type Example, operationsOver } from './lib/http/route.ts';
 import type { UploadSlots } from './lib/http/server/upload-slots.ts';
 import type { PhotoFiles } from './photos/files/photo-files.ts';
 import type { BoundSettings } from './plans/plan.ts';
+import type { SandboxBounds } from './plans/sandbox.ts';
 import type { Database, DeploymentName } from './schema.ts';
 
 /** One deployment, production or staging, with what the handlers of its routes use. */
@@ -20,6 +21,8 @@ export interface Deployment {
   readonly categories: 'open' | 'strict';
   /** The bounds of accounts that do not depend on their plans. */
   readonly bounds: BoundSettings;
+  /** The bounds of all sandbox accounts together. */
+  readonly sandbox: SandboxBounds;
   /** The queue of the scans of all deployments. */
   readonly scans: ScanQueue;
   /** The slots of the uploads to all deployments. */

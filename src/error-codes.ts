@@ -92,6 +92,11 @@ const byStatus = {
       'The key was created for certain networks, and the request comes from another address. Behind a proxy that the service does not trust, that is the address of the proxy.',
       'Send the request from an allowed network, or use a key without this restriction.',
     ],
+    not_in_sandbox: [
+      'A trial key cannot do this.',
+      'A trial key, which anyone gets on the reference pages, cannot import animals, upload photos, or have photos fetched from URLs.',
+      'Create an account of your own, and use one of its keys. Every plan can do this, also Free.',
+    ],
     not_owner: [
       'This belongs to another account; only that account or an admin may do this.',
       'Only the account that owns the resource, or an admin, may change it. Every account may read the catalogue.',
@@ -224,6 +229,16 @@ const byStatus = {
       'The account has reached its limit of animals.',
       'The number of animals of an account is bounded by its plan (`PETSTORE_PETS_MAX`). `GET /v1/account` shows both (`pets`).',
       'Delete animals that you no longer need, or ask the operator for a larger plan.',
+    ],
+    sandbox_pet_limit_exceeded: [
+      'All trial keys together have reached their limit of animals.',
+      'The animals of all accounts of the sandbox, which trial keys belong to, are bounded together (`PETSTORE_SANDBOX_PETS_MAX`). `GET /v1/account` with a trial key shows both (`sandbox.pets`).',
+      'Delete animals that you added, or try again in some minutes: what a trial key made is deleted after it expires. Or create an account of your own, the plan Free is enough, and use a key of it.',
+    ],
+    sandbox_storage_exceeded: [
+      'All trial keys together have reached their limit of stored bytes.',
+      'The events that all accounts of the sandbox cause, each with the animal or the order after the change, and the responses to their requests with `Idempotency-Key` have as many bytes as the sandbox may store (`PETSTORE_SANDBOX_QUOTA_MIB`). Deletions, releases of holds and cancellations of orders never stop at this bound. `GET /v1/account` with a trial key shows both (`sandbox.bytes`).',
+      'Try again in some minutes: what a trial key made is deleted after it expires. Or create an account of your own, the plan Free is enough, and use a key of it.',
     ],
     photo_limit_exceeded: [
       'There are ten photos, the maximum.',
@@ -388,6 +403,11 @@ const byStatus = {
       'Rate limit exceeded; wait for the time in Retry-After.',
       'The requests of the plan, or of the budget of the key, for this minute or this day are used up. The message names the budget if it is that.',
       'Wait for `Retry-After` seconds. Back off exponentially if it happens again.',
+    ],
+    sandbox_rate_limit_exceeded: [
+      'All trial keys together have sent too many requests in the last minute; wait for the time in Retry-After.',
+      'The requests of all accounts of the sandbox, which trial keys belong to, are bounded together in any 60 seconds (`PETSTORE_SANDBOX_PER_MINUTE`). The window `sandbox-minute` of the `RateLimit` header shows how many are left. A request that is rejected for this reason never leads to a ban.',
+      'Wait for `Retry-After` seconds. Or create an account of your own, the plan Free is enough, and use a key of it.',
     ],
     api_key_banned: [
       'The API key is banned temporarily because it kept sending requests after a 429.',

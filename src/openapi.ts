@@ -4,10 +4,11 @@ import { webhookRequests } from './deliveries/webhook-requests.ts';
 import { type ErrorCode, errors } from './errors.ts';
 import { EventId } from './events/public/public-event.ts';
 import answers from './generated/recorded-responses.json' with { type: 'json' };
+import { sandboxScopes } from './keys/sandbox.ts';
 import { openApiOf } from './lib/http/openapi/document.ts';
 import { header } from './lib/http/openapi/headers.ts';
 import type { Header, Server } from './lib/http/openapi/types.ts';
-import { type Route, takesIdempotencyKey, takesIfMatch } from './lib/http/route.ts';
+import { adds, type Route, takesIdempotencyKey, takesIfMatch } from './lib/http/route.ts';
 import { PREFIX, publicUrlOf } from './urls.ts';
 
 /** The version of the API (contract, Versioning). */
@@ -93,8 +94,9 @@ export function openApiDocument(routes: readonly Route<never>[], servers: readon
 
 /** Returns every error code of a route: its own, and those of the checks that come before every handler. */
 export function codesOf(route: Route<never>): ErrorCode[] {
-  const { access, conditional, deprecation, method, parameters = {} } = route;
+  const { access, conditional, deprecation, method, parameters = {}, upload } = route;
   const changes = method !== 'GET';
+  const isInSandbox = sandboxScopes.includes(access.scope ?? '');
   const codes = [
     ...['malformed_request', 'invalid_parameter'],
     // Operations without a body schema may receive one.
@@ -111,7 +113,9 @@ export function codesOf(route: Route<never>): ErrorCode[] {
     ...(conditional && method !== 'POST' ? ['precondition_required'] : []),
     ...(deprecation ? ['operation_removed'] : []),
     ...route.errors,
-    ...['request_timeout', 'expectation_failed', 'rate_limit_exceeded', 'api_key_banned', 'headers_too_large'],
+    ...(upload ? ['not_in_sandbox'] : isInSandbox && adds(route) ? ['sandbox_storage_exceeded'] : []),
+    ...['request_timeout', 'expectation_failed', 'headers_too_large'],
+    ...['rate_limit_exceeded', 'sandbox_rate_limit_exceeded', 'api_key_banned'],
     ...['internal_error', ...(changes ? ['storage_full'] : []), 'overloaded', 'storage_unavailable', 'shutting_down'],
   ];
   return [...new Set(codes)] as ErrorCode[];

@@ -98,6 +98,8 @@ export interface Tables {
   imported_rows: { account_id: number; day: number; rows: number };
   /** The bytes of the events that each account caused on a UTC day: the sum over the slots; see `events/bytes.ts`. */
   event_bytes: { account_id: number; day: number; slot: number; bytes: number };
+  /** The sandbox accounts that have added something on this deployment; see `plans/sandbox.ts`. */
+  sandbox_accounts: { account_id: number };
   /** The photos that are stored as files, by the SHA-256 of the original. */
   photos: {
     hash: string;
@@ -422,7 +424,7 @@ export interface Tables {
     id: string;
     started_at: number;
     seen_at: number;
-    /** The last migration that it knows; null for releases before `0043-long-values`. */
+    /** The last migration that it knows; null for releases before `0042-long-values`. */
     migration: Generated<string | null>;
   };
   /** Which event has a long value of an animal that its row no longer has; see `events/long-values.ts`. */

@@ -4,6 +4,7 @@ import { isEmail } from './lib/email.ts';
 import type { LogLevel } from './lib/log.ts';
 import { HOUR_MS, parseDuration, parseTime } from './lib/time.ts';
 import { BOUND_MAX, type Bounds, MEBIBYTE, PHOTO_QUOTA_MAX } from './plans/plan.ts';
+import type { SandboxBounds } from './plans/sandbox.ts';
 
 /** A setting: an environment variable, and how its text is parsed. */
 export interface Setting<T = unknown> {
@@ -228,6 +229,26 @@ export const settingTree = {
       'The maximum number of files that one node receives of an account at the same time.',
     ),
   } satisfies Record<keyof Bounds, Setting<number>>,
+  /** Of all sandbox accounts together. */
+  sandbox: {
+    pets: count(
+      'PETSTORE_SANDBOX_PETS_MAX',
+      'The maximum number of animals of all trial keys together.',
+      '5000',
+      BOUND_MAX,
+    ),
+    bytes: mebibytes(
+      'PETSTORE_SANDBOX_QUOTA_MIB',
+      'The maximum of events and stored responses of all trial keys together, in MiB.',
+      '64',
+    ),
+    perMinute: count(
+      'PETSTORE_SANDBOX_PER_MINUTE',
+      'The maximum number of requests of all trial keys together in any 60 seconds.',
+      '1200',
+      1_000_000,
+    ),
+  } satisfies Record<keyof SandboxBounds, Setting<number>>,
   eventsDays: count(
     'PETSTORE_EVENTS_DAYS',
     'The number of days that events and finished webhook deliveries are readable; the history of each animal stays.',

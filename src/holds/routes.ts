@@ -86,6 +86,7 @@ export const extend = operation({
 
 export const release = operation({
   summary: 'Release a hold',
+  frees: true,
   description:
     'Ends an active hold before its expiry. Its animals are `available` again, except those that have been ordered from ' +
     'it. The account that placed it, an owner of its animals or an admin can do this.',

@@ -33,6 +33,7 @@ onEachEngine(engine => {
         clock,
         categories: 'open',
         bounds: {},
+        sandbox: {} as never,
         scans: {} as never,
         uploads: {} as never,
         eventsKeptMs: 0,

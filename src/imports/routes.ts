@@ -66,6 +66,7 @@ export const create = operation({
     'is no change. A row with an error changes nothing; the others are imported.',
   query,
   upload: {
+    action: 'import animals',
     kind: 'imports',
     contentTypes: ['text/csv', 'application/x-ndjson'],
     bytesMax: 1024 * MEBIBYTE,
@@ -156,6 +157,7 @@ export const errors = operation({
 
 export const cancel = operation({
   summary: 'Cancel an import',
+  frees: true,
   description:
     'Ends an import of your account; admins can end all. What it has done by then stays, and so does one that has ended.',
   parameters: { importId },

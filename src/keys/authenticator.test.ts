@@ -24,7 +24,7 @@ onEachEngine(engine => {
       createAccount(tx, { email: 'a@example.org', name: 'A', plan: 'business' }),
     );
     const limiter = await openLimiter({ database, clock, log: silent });
-    const keys = new KeyCache(database);
+    const keys = new KeyCache(database, 1200);
     const authenticator = new KeyAuthenticator({
       ...{ keys, limiter, clock },
       deployments: ['production'],

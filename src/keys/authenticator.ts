@@ -13,6 +13,13 @@ import { matchesHash, parseToken } from './token.ts';
 const OVER_BUDGET =
   'This API key has used up its own budget, not the limits of its account; wait for the time in Retry-After.';
 
+const codes = {
+  limited: 'rate_limit_exceeded',
+  overBudget: 'rate_limit_exceeded',
+  overSandbox: 'sandbox_rate_limit_exceeded',
+  banned: 'api_key_banned',
+} as const satisfies Record<Exclude<Verdict['outcome'], 'accepted'>, ErrorCode>;
+
 export interface KeyAuthenticatorOptions {
   readonly keys: KeyCache;
   readonly limiter: Limiter;
@@ -92,10 +99,9 @@ export class KeyAuthenticator implements Authenticator {
       this.#options.keys.recordUse(key.keyId, now);
       return { authenticated: true, caller: key.caller, headers, countedAt: at };
     }
-    const code = outcome === 'banned' ? 'api_key_banned' : 'rate_limit_exceeded';
     return {
       authenticated: false,
-      problem: problem(code, outcome === 'overBudget' ? OVER_BUDGET : undefined),
+      problem: problem(codes[outcome], outcome === 'overBudget' ? OVER_BUDGET : undefined),
       headers,
       caller: key.caller,
     };

@@ -1,7 +1,7 @@
 import type { Caller } from '../lib/http/route.ts';
 import { type Networks, parseNetworks } from '../lib/networks.ts';
 import type { CountedCaller } from '../limits/limiter.ts';
-import { accountSubject, keySubject } from '../limits/subject.ts';
+import { accountSubject, keySubject, sandboxAccountSubject, sandboxSubject } from '../limits/subject.ts';
 import { limitsOf } from '../plans/plan.ts';
 import type { Database, MaybePromise } from '../schema.ts';
 import { budgetOf, scopeSet } from './key.ts';
@@ -36,6 +36,7 @@ const WRITE_EVERY_MS = 60_000;
  */
 export class KeyCache {
   readonly #database: Database;
+  readonly #sandboxPerMinute: number;
   readonly #timer: NodeJS.Timeout;
   /** On the embedded engine, a look-up is a few microseconds of this thread. */
   readonly #lookup: KeyLookup | undefined;
@@ -45,9 +46,13 @@ export class KeyCache {
   #topicVersion: number | undefined;
   #lastUses = new Map<string, number>();
 
-  /** @param database the production database, which stores all keys */
-  constructor(database: Database) {
+  /**
+   * @param database the production database, which stores all keys
+   * @param sandboxPerMinute the requests that all sandbox accounts together may send in any 60 seconds
+   */
+  constructor(database: Database, sandboxPerMinute: number) {
     this.#database = database;
+    this.#sandboxPerMinute = sandboxPerMinute;
     this.#lookup = database.engine === 'postgres' ? new KeyLookup(database) : undefined;
     this.#timer = setInterval(() => this.#writeLastUses().catch(() => {}), WRITE_EVERY_MS).unref();
   }
@@ -83,7 +88,7 @@ export class KeyCache {
   }
 
   #keep(version: number | undefined, id: string, row: KeyWithAccount | undefined): CachedKey | undefined {
-    const key = row && cachedKeyOf(row);
+    const key = row && cachedKeyOf(row, this.#sandboxPerMinute);
     // A result that was read before a change must not be cached after it.
     if (version === undefined || version !== this.#topicVersion) return key;
     if (key === undefined) {
@@ -105,19 +110,33 @@ export class KeyCache {
   }
 }
 
-function cachedKeyOf(row: KeyWithAccount): CachedKey {
+function cachedKeyOf(row: KeyWithAccount, sandboxPerMinute: number): CachedKey {
   const { id: keyId, account_id: accountId, deployment } = row;
-  const account = accountSubject(deployment, accountId, limitsOf(row));
-  const budget = budgetOf(row.key_per_minute, row.key_per_day);
   return {
     keyId,
-    account,
-    budget: budget && keySubject(account, keyId, budget),
+    ...(row.sandbox === 1 ? sandboxSubjectsOf(row, sandboxPerMinute) : subjectsOf(row)),
     hash: Buffer.from(row.hash, 'latin1'),
     revoked: row.revoked_at !== null,
     suspended: row.suspended_at !== null,
     expiresAt: row.expires_at ?? Number.POSITIVE_INFINITY,
     networks: row.networks === null ? undefined : parseNetworks(row.networks.split(' ')),
-    caller: { keyId, deployment, accountId, admin: row.admin === 1, plan: row.plan, scopes: scopeSet(row.scopes) },
+    caller: {
+      ...{ keyId, deployment, accountId, admin: row.admin === 1, plan: row.plan, scopes: scopeSet(row.scopes) },
+      ...(row.sandbox === 1 && { sandbox: true }),
+    },
   };
+}
+
+type Subjects = Pick<CountedCaller, 'account' | 'budget'>;
+
+function subjectsOf(row: KeyWithAccount): Subjects {
+  const account = accountSubject(row.deployment, row.account_id, limitsOf(row));
+  const budget = budgetOf(row.key_per_minute, row.key_per_day);
+  return { account, budget: budget && keySubject(account, row.id, budget) };
+}
+
+/** Keys of the sandbox have no budget of their own. */
+function sandboxSubjectsOf(row: KeyWithAccount, perMinute: number): Subjects {
+  const sandbox = sandboxSubject(row.deployment, perMinute);
+  return { account: sandboxAccountSubject(sandbox, row.account_id, limitsOf(row)), budget: sandbox };
 }

@@ -34,6 +34,7 @@ const selectWithAccount = (db: Kysely<Tables>) =>
       'accounts.per_minute',
       'accounts.per_day',
       'accounts.suspended_at',
+      'accounts.sandbox',
     ]);
 
 const keyWithAccountById = query((db, p: Params<{ id: string }>) => selectWithAccount(db).where('keys.id', '=', p.id));

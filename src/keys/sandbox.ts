@@ -4,16 +4,17 @@ import { insertingOne, type Params, query, type Transaction } from '../schema.ts
 import { type IssuedKey, type Scope, scopeText } from './key.ts';
 import { issueKey } from './keys.ts';
 
-/** The scopes of a key of the sandbox. */
+/** The scopes of a trial key. */
 export const sandboxScopes: readonly string[] = [
   'pets:read',
   'pets:write',
   'organizations:write',
   'orders:read',
   'orders:write',
+  'account:read',
 ] satisfies Scope[];
 
-/** The validity of a key of the sandbox. */
+/** The validity of a trial key. */
 const SANDBOX_MS = 15 * 60_000;
 
 /** The limits of the plan alone. */
@@ -23,7 +24,7 @@ const NO_BUDGET = { perMinute: null, perDay: null };
 const SANDBOX_MAX = 200;
 
 /**
- * Creates a key for staging that ends after 15 minutes, of an account of its own, which is deleted then with all its data;
+ * Creates a trial key: one for staging that ends after 15 minutes, of an account of its own, which is deleted then with all its data;
  * see `accounts/deletion/sandbox.ts`. Nobody can sign in to the account: it has no password, and its e-mail address cannot
  * exist. No event is recorded, because all of it is deleted.
  * @returns the key with its token; `undefined` while there are too many

@@ -29,7 +29,7 @@ import { foldedLetters } from './0035-folded-letters.ts';
 import { importBudgets } from './0036-import-budgets.ts';
 import { deliveryTurns } from './0037-delivery-turns.ts';
 import { eventDeletions } from './0038-event-deletions.ts';
-import { longValues } from './0043-long-values.ts';
+import { longValues } from './0042-long-values.ts';
 
 /**
  * Every migration, oldest first. Append only: a released migration is never edited, and its name never changes, because
@@ -112,6 +112,10 @@ export const migrations: readonly Migration[] = [
       'create index photos_uncounted on photos (hash) where sizes_bytes is null',
       "insert into facts (name, value) select 'photo-sizes', 'pets 0' where exists (select 1 from photos)",
     ],
+  },
+  {
+    name: '0041-sandbox-accounts',
+    up: ({ int, end }) => [`create table sandbox_accounts (account_id ${int} not null primary key) ${end}`],
   },
   longValues,
 ];

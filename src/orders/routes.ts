@@ -115,6 +115,7 @@ export const deliver = stepOperation(deliverOrder, NewOrderStep, {
 });
 
 export const cancel = stepOperation(cancelOrder, NewOrderStep, {
+  frees: true,
   summary: 'Cancel an order',
   description:
     'Cancels a placed or approved order: the animal is `available` again. The account that placed it, the owner of the ' +
@@ -136,7 +137,7 @@ export const returnPet = stepOperation(returnOrder, NewOrderReturn, {
 function stepOperation(
   takeStep: TakeStep,
   body: typeof NewOrderStep | typeof NewOrderReturn,
-  { errors, ...definition }: Pick<Operation<never>, 'summary' | 'description' | 'errors' | 'examples'>,
+  { errors, ...definition }: Pick<Operation<never>, 'summary' | 'description' | 'frees' | 'errors' | 'examples'>,
 ) {
   return operation({
     ...definition,

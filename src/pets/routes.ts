@@ -72,7 +72,10 @@ export const create = operation({
       headers: { Location: 'The URL of the animal.' },
     },
   ],
-  errors: ['external_id_taken', 'category_not_found', 'category_limit_exceeded', 'pet_limit_exceeded'],
+  errors: [
+    ...['external_id_taken', 'category_not_found', 'category_limit_exceeded', 'pet_limit_exceeded'],
+    'sandbox_pet_limit_exceeded',
+  ],
   examples: createExamples,
   handle(request) {
     const { context, caller, body, baseUrl } = request;

@@ -47,6 +47,7 @@ function operationsOn<Row extends HolderRow>({ holders, name, parameter, owners,
     conditional: true,
     query: Type.Object({ alt: Type.Optional(AltText) }),
     upload: {
+      action: 'upload photos',
       kind: 'photos',
       contentTypes: photoTypes,
       bytesMax: PHOTO_BYTES_MAX,

@@ -6,7 +6,7 @@ import { type Params, query, sql, type Transaction } from '../schema.ts';
  */
 export async function lockBound(
   tx: Transaction,
-  kind: 'categories' | 'pets' | 'holds' | 'messages' | 'webhooks' | 'sandbox',
+  kind: 'categories' | 'pets' | 'holds' | 'messages' | 'webhooks' | 'sandbox' | 'sandbox writes',
   accountId: number,
 ): Promise<void> {
   if (tx.engine === 'postgres') await tx.first(advisoryLock, { kind: `petstore ${kind}`, account: String(accountId) });

@@ -5,6 +5,7 @@ import { routes } from '../../src/api.ts';
 import { type ErrorCode, errors } from '../../src/errors.ts';
 import { scopes } from '../../src/keys/key.ts';
 import { revokeKey } from '../../src/keys/keys.ts';
+import { createSandboxKey } from '../../src/keys/sandbox.ts';
 import { newToken } from '../../src/keys/token.ts';
 import type { Example, Route } from '../../src/lib/http/route.ts';
 import { codesOf } from '../../src/openapi.ts';
@@ -31,7 +32,7 @@ overEachEngine(engine => {
   const limited = new Map<string, string>();
 
   before(async () => {
-    store = await openExampleStore({ environment: await engine.settings() });
+    store = await openExampleStore({ environment: { ...(await engine.settings()), PETSTORE_STAGING_PORT: '0' } });
     const { serving, clock, baseUrl, keys } = store;
     const { production } = serving.app.databases;
     for (const caller of callers) accountIds[caller] = await ownId(baseUrl, keys[caller]);
@@ -62,6 +63,16 @@ overEachEngine(engine => {
   it('a banned key can use no operation', async () => {
     // While the clock stands still, the ban does not end.
     for (const route of routes) await expectRejected(route, 'api_key_banned', `Bearer ${banned}`);
+  });
+
+  it('a trial key uploads no file', async () => {
+    const { serving } = store;
+    const { token } = (await serving.app.databases.production.write(createSandboxKey))!;
+    const uploads = routes.filter(({ upload }) => upload !== undefined);
+    assert.ok(uploads.length > 0);
+    for (const route of uploads) {
+      await expectRejected(route, 'not_in_sandbox', `Bearer ${token}`, serving.urls.staging);
+    }
   });
 
   for (const route of routes as readonly Route<never>[]) {
@@ -124,9 +135,14 @@ overEachEngine(engine => {
     }
   });
 
-  async function expectRejected(route: Route<never>, code: ErrorCode, authorization: string): Promise<void> {
+  async function expectRejected(
+    route: Route<never>,
+    code: ErrorCode,
+    authorization: string,
+    baseUrl = store.baseUrl,
+  ): Promise<void> {
     assert.ok(codesOf(route).includes(code), `${route.operationId} does not document ${code}`);
-    const { status, body } = await sendExample(route, successOf(route), store, { authorization });
+    const { status, body } = await sendExample(route, successOf(route), { ...store, baseUrl }, { authorization });
     assert.deepEqual([status, (body as { code: string }).code], [errors[code].status, code], authorization);
   }
 

@@ -7,6 +7,7 @@ import { messageRoutes, routes } from '../../src/api.ts';
 import { errors } from '../../src/errors.ts';
 import answers from '../../src/generated/recorded-responses.json' with { type: 'json' };
 import { revokeKey } from '../../src/keys/keys.ts';
+import { createSandboxKey } from '../../src/keys/sandbox.ts';
 import { testClock } from '../../src/lib/clock.ts';
 import type { Route } from '../../src/lib/http/route.ts';
 import { openApiDocument } from '../../src/openapi.ts';
@@ -314,6 +315,19 @@ describe('responses and their documentation', () => {
     }
   }
 
+  /** Does the same with a trial key. */
+  async function inSandbox(
+    environment: Readonly<Record<string, string>>,
+    ask: (base: string, token: string) => Promise<Response>,
+  ): Promise<Response> {
+    const other = await serve({ environment });
+    try {
+      return await ask(other.urls.staging, (await other.app.databases.production.write(createSandboxKey))!.token);
+    } finally {
+      await other.stop();
+    }
+  }
+
   async function raw(request: string): Promise<Response> {
     const { status, headers, text } = (await sendRaw(service.urls.production, request, { count: 1 })).replies[0]!;
     return new Response(text, { status, headers });
@@ -462,6 +476,34 @@ describe('responses and their documentation', () => {
         return call(`${base}/pets`, token, { method: 'POST', body: llama });
       };
       return ['createPet', await elsewhere({ environment: { PETSTORE_CATEGORIES_MAX: '1' } }, ask)];
+    },
+    not_in_sandbox: async () => [
+      'importPets',
+      await inSandbox({}, (base, token) => startImport(base, token, 'externalId\nA\n')),
+    ],
+    async sandbox_pet_limit_exceeded() {
+      const ask = async (base: string, token: string) => {
+        await call(`${base}/pets`, token, { method: 'POST', body: minka });
+        return call(`${base}/pets`, token, { method: 'POST', body: minka });
+      };
+      return ['createPet', await inSandbox({ PETSTORE_SANDBOX_PETS_MAX: '1' }, ask)];
+    },
+    async sandbox_storage_exceeded() {
+      const long = JSON.stringify({ name: 'Minka', categoryId: 1, description: '\u00e9'.repeat(10_000) });
+      const ask = async (base: string, token: string) => {
+        for (;;) {
+          const response = await call(`${base}/pets`, token, { method: 'POST', body: long });
+          if (response.status !== 201) return response;
+        }
+      };
+      return ['createPet', await inSandbox({ PETSTORE_SANDBOX_QUOTA_MIB: '1' }, ask)];
+    },
+    async sandbox_rate_limit_exceeded() {
+      const ask = async (base: string, token: string) => {
+        await call(`${base}/pets`, token);
+        return call(`${base}/pets`, token);
+      };
+      return ['listPets', await inSandbox({ PETSTORE_SANDBOX_PER_MINUTE: '1' }, ask)];
     },
     async stream_limit_exceeded() {
       const ask = async (base: string, token: string) => {

@@ -75,6 +75,18 @@ describe('the reference', () => {
     }
   });
 
+  it('says what all trial keys together can do, and what they cannot', async () => {
+    const { text } = await send(`${origin}/reference/createPet`);
+    const bounds = 'All trial keys together have at most 5,000 animals, 64 MiB of data and 1,200 requests a minute.';
+    assert.ok(text.includes(bounds));
+    for (const [operationId, action] of Object.entries({ importPets: 'import animals', addPhoto: 'upload photos' })) {
+      const page = await send(`${origin}/reference/${operationId}`);
+      assert.ok(
+        page.text.includes(`A trial key cannot ${action}. Use the curl example, with a key of your own account.`),
+      );
+    }
+  });
+
   it('shows names and texts of a search as text', async () => {
     const { text } = await send(`${origin}/reference?q=${encodeURIComponent('"><script>alert(1)</script>')}`);
     assert.ok(!text.includes('<script>alert'));
@@ -92,7 +104,7 @@ function imports(assets: readonly string[]): string[] {
   return ['try-it-request.js', 'try-it-result.js'].map(name => folder + name);
 }
 
-describe('a key of the sandbox', () => {
+describe('a trial key', () => {
   it('opens staging with its scopes, five times an hour per network, and is gone after 16 minutes', async t => {
     const clock = testClock(examplesAt);
     const service = await serve({ clock });
@@ -106,7 +118,7 @@ describe('a key of the sandbox', () => {
       const created = await send(pets, { method: 'POST', key: body.token, body: { name: 'Mia', categoryId: 2 } });
       assert.deepEqual([created.status, created.headers['x-ratelimit-limit']], [201, '60']);
       assert.equal(
-        (await send(`${service.urls.staging}/account`, { key: body.token })).body.code,
+        (await send(`${service.urls.staging}/webhooks`, { key: body.token })).body.code,
         'insufficient_scope',
       );
       assert.equal((await send(`${service.urls.production}/pets`, { key: body.token })).body.code, 'wrong_deployment');
@@ -120,7 +132,7 @@ describe('a key of the sandbox', () => {
       [refused.status, refused.body.code, refused.headers['retry-after']],
       [429, 'too_many_attempts', '3600'],
     );
-    assert.match(refused.body.message, /Your network has had 5 keys\. Try again in 60 minutes\./);
+    assert.match(refused.body.message, /Your network has had 5 trial keys\. Try again in 60 minutes\./);
     assert.deepEqual(await listAccounts(service.app.databases.production), []);
     clock.advance(16 * 60_000);
     const left = async () => {

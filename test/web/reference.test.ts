@@ -69,11 +69,11 @@ describe('the reference in a browser', { skip: skipBrowser }, () => {
       assert.match((await page.locator('.panel.python').first().textContent())!, /requests\.post\(/);
     }));
 
-  it('creates a pet on staging with a key of 15 minutes, and gets it on the page of another operation', () =>
+  it('creates a pet on staging with a trial key, and gets it on the page of another operation', () =>
     withPage({}, async page => {
       await page.goto(`${origin}/reference/createPet`);
-      await page.getByRole('button', { name: 'Get a key' }).click();
-      await page.locator('#try-key-state', { hasText: 'You have a key until' }).waitFor();
+      await page.getByRole('button', { name: 'Get a trial key' }).click();
+      await page.locator('#try-key-state', { hasText: 'You have a trial key until' }).waitFor();
       await page.getByRole('button', { name: 'Send request' }).click();
       const result = page.locator('.result');
       await result.locator('.status', { hasText: '201' }).waitFor();
@@ -93,15 +93,15 @@ describe('the reference in a browser', { skip: skipBrowser }, () => {
 
   it('sends a pasted key, which it does not keep, and says what is wrong with the response', () =>
     withPage({}, async page => {
-      const { token } = await service.newKey({ deployment: 'staging', scopes: ['account:read'] });
-      await page.goto(`${origin}/reference/getAccount`);
-      assert.equal(await page.getByRole('button', { name: 'Get a key' }).count(), 0, 'it has not the scope');
+      const { token } = await service.newKey({ deployment: 'staging', scopes: ['webhooks:read'] });
+      await page.goto(`${origin}/reference/listWebhooks`);
+      assert.equal(await page.getByRole('button', { name: 'Get a trial key' }).count(), 0, 'it has not the scope');
       await page.getByLabel('API key for staging').fill(token);
       await page.getByRole('button', { name: 'Send request' }).click();
       await page.locator('.result .status', { hasText: '200' }).waitFor();
       assert.equal(await page.evaluate(() => JSON.stringify({ ...sessionStorage, ...localStorage })), '{}');
       assert.ok(!(await page.locator('.result').textContent())!.includes(token));
-      await page.route('**/v1/account', route => route.abort());
+      await page.route('**/v1/webhooks', route => route.abort());
       await page.getByRole('button', { name: 'Send request' }).click();
       await page.locator('.result .alert', { hasText: 'Staging cannot be reached' }).waitFor();
     }));

@@ -15,6 +15,7 @@ import { approveOrder } from '../../orders/steps.ts';
 import { findOrganization, replaceOrganization } from '../../organizations/organizations.ts';
 import { changedPets } from '../../pets/changed.ts';
 import { createPet, deletePet, getPet, updatePet } from '../../pets/pets.ts';
+import { sandboxDatabase } from '../../plans/sandbox.ts';
 import { retentionJob } from '../../retention.ts';
 import { type Database, query, sql, type Tables, type Transaction } from '../../schema.ts';
 import { checks } from '../../verify/checks.ts';
@@ -88,7 +89,13 @@ onEachEngine(engine => {
 
     it('ends with its key and leaves nothing, whenever the process crashes', async () => {
       const { clock, accounts, staging, key, before } = await open();
-      await staging.write(tx => fill(tx, key.accountId));
+      const counted = sandboxDatabase(staging, { pets: 100, bytes: 10_000_000 });
+      await counted.write(tx => fill(tx, key.accountId), {
+        accountId: key.accountId,
+        keyId: '',
+        requestId: '',
+        address: '',
+      });
       const due = query((db, _, name) => db.selectNoFrom(nextDeletion(true)(db, name).as('dueAt')));
       assert.equal((await accounts.first(due, {}))!.dueAt, NOON + 16 * MINUTE);
       clock.advance(16 * MINUTE - 1);
@@ -181,7 +188,16 @@ onEachEngine(engine => {
 });
 
 async function assertGone(staging: Database, accountId: number, now: number) {
-  for (const table of ['pets', 'orders', 'holds', 'order_counts', 'stored_bytes', 'idempotency'] as const) {
+  const tables = [
+    'pets',
+    'orders',
+    'holds',
+    'order_counts',
+    'stored_bytes',
+    'event_bytes',
+    'sandbox_accounts',
+  ] as const;
+  for (const table of [...tables, 'idempotency'] as const) {
     assert.deepEqual(await staging.all(rowsWith(table, 'account_id'), { id: accountId }), [], table);
   }
   for (const table of ['orders', 'reservations'] as const) {

@@ -52,6 +52,7 @@ export const exportedTables = {
   imported_rows: { leftOut: 'only numbers of rows, for two days' },
   event_bytes: { leftOut: 'only numbers of bytes, for 30 days' },
   refusals: { leftOut: 'listed by the audit log' },
+  sandbox_accounts: { leftOut: 'only accounts of the sandbox, which last 15 minutes' },
   imports: { leftOut: 'for 30 days; what they changed are events' },
   idempotency: { leftOut: 'copies of responses, for a day' },
   passwords: { leftOut: 'secret' },

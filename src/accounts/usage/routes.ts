@@ -12,6 +12,7 @@ import { countOpen } from '../../orders/open-orders.ts';
 import { countOwned } from '../../pets/counts.ts';
 import { photoBytes } from '../../photos/references.ts';
 import { type Bounds, boundOf, plans } from '../../plans/plan.ts';
+import { sandboxUse } from '../../plans/sandbox.ts';
 import { storedBytes } from '../../plans/stored-bytes.ts';
 import { countWebhooks } from '../../webhooks/webhooks.ts';
 import { limitsOfAccount } from '../account.ts';
@@ -19,9 +20,33 @@ import { getAccount } from '../accounts.ts';
 
 const count = (description: string) => Type.Integer({ format: 'int64', minimum: 0, description });
 
-function bound(description: string) {
-  return Type.Object({ used: count('What the account has now.'), maximum: count('The bound.') }, { description });
+function bound(description: string, used = 'What the account has now.') {
+  return Type.Object({ used: count(used), maximum: count('The bound.') }, { description });
 }
+
+const TOGETHER = 'What all these accounts have now.';
+
+/** What all sandbox accounts together have, and can have at most. */
+const SandboxBounds = Type.Object(
+  {
+    pets: bound('Their animals.', TOGETHER),
+    bytes: bound(
+      'The bytes of their events, and of the stored responses to their requests with `Idempotency-Key`.',
+      TOGETHER,
+    ),
+    requests: Type.Object(
+      {
+        maximum: count('The bound.'),
+        windowSeconds: Type.Integer({ minimum: 1, description: 'The time over which requests are counted.' }),
+      },
+      { description: 'Their requests. The `RateLimit` header shows how many are left (`sandbox-minute`).' },
+    ),
+  },
+  {
+    title: 'SandboxBounds',
+    description: 'What the accounts of all trial keys together have, and can have at most; only for a trial key.',
+  },
+);
 
 const AccountBounds = Type.Object(
   {
@@ -73,6 +98,7 @@ const Account = Type.Object(
       { title: 'RateLimits', description: 'The requests that it may send to each deployment.' },
     ),
     bounds: AccountBounds,
+    sandbox: Type.Optional(SandboxBounds),
   },
   { title: 'Account', description: 'The account of a key.' },
 );
@@ -91,7 +117,9 @@ export const get = operation({
     const account = await getAccount(context.webhooks.accounts, caller.accountId);
     const { id, name, email, plan } = account;
     const rateLimits = limitsOfAccount(account);
-    return { body: { id, name, email, plan, rateLimits, bounds: await boundsOf(context, { ...caller, plan }) } };
+    const bounds = await boundsOf(context, { ...caller, plan });
+    const sandbox = caller.sandbox && (await sandboxBoundsOf(context));
+    return { body: { id, name, email, plan, rateLimits, bounds, ...(sandbox && { sandbox }) } };
   },
 });
 
@@ -124,4 +152,13 @@ export async function boundsOf(
     windowSeconds: WINDOW_MS / 1000,
   };
   return { ...Object.fromEntries(bounds), messagesPerRecipient };
+}
+
+async function sandboxBoundsOf({ database, sandbox }: Deployment): Promise<Static<typeof SandboxBounds>> {
+  const { pets, bytes } = await sandboxUse(database);
+  return {
+    pets: { used: pets, maximum: sandbox.pets },
+    bytes: { used: bytes, maximum: sandbox.bytes },
+    requests: { maximum: sandbox.perMinute, windowSeconds: 60 },
+  };
 }

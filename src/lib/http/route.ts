@@ -80,8 +80,10 @@ export interface ExampleFile {
   readonly base64: string;
 }
 
-/** The body of an operation that takes a file instead of JSON. */
+/** The body of an operation that takes a file instead of JSON. Accounts of the sandbox cannot upload: 403 `not_in_sandbox`. */
 export interface Upload {
+  /** What the caller does, as the end of the sentence "A trial key cannot …". */
+  readonly action: string;
   /** The kind, whose slots it takes; see `UploadSlots`. */
   readonly kind: string;
   /** The media types that it may have. */
@@ -148,6 +150,8 @@ export interface Caller {
   readonly plan: string;
   /** The scopes of the key. */
   readonly scopes: ReadonlySet<string>;
+  /** Whether the account is one of the sandbox. */
+  readonly sandbox?: true;
 }
 
 export interface RouteResponse {
@@ -200,6 +204,8 @@ export interface Operation<Context> {
   readonly body?: TSchema;
   /** Present if the body is a file: then there is no `body`. */
   readonly upload?: Upload;
+  /** Whether the operation only ends what the account has, as every DELETE does: the bounds of the sandbox do not stop it. */
+  readonly frees?: true;
   /** Whether the body may be omitted: it then reads as an object without members. */
   readonly bodyOptional?: true;
   /**
@@ -251,6 +257,11 @@ export function takesIdempotencyKey({ method }: Pick<HeaderRules, 'method'>): bo
 /** Reports whether the operation evaluates `If-Match`: it reads or changes a resource that has an entity tag. */
 export function takesIfMatch({ method, conditional, streams }: HeaderRules): boolean {
   return conditional === true || (method === 'GET' && !streams);
+}
+
+/** Reports whether the operation makes the account write more, so that the bounds of the sandbox apply to it. */
+export function adds({ method, frees }: Pick<Route<never>, 'method' | 'frees'>): boolean {
+  return method !== 'GET' && method !== 'DELETE' && frees !== true;
 }
 
 /** Returns the request headers that the properties of an operation imply: names to descriptions. */

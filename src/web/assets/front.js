@@ -1,10 +1,10 @@
-// Runs the example of the front page against staging, with a key of a few minutes.
+// Runs the example of the front page against staging, with a trial key.
 
 const example = document.querySelector('.example[data-request]');
 const button = example?.querySelector('button');
 const [status, response, source] = ['.status', '.response code', '.source'].map(part => example?.querySelector(part));
 
-/** Returns the key of this tab, which “Try it” of the reference shares, or a new one. */
+/** Returns the trial key of this tab, which “Try it” of the reference shares, or a new one. */
 async function keyOf() {
   const { token, expiresAt } = JSON.parse(sessionStorage.getItem('sandbox-key') ?? '{}');
   if (token !== undefined && Date.parse(expiresAt) > Date.now()) return token;

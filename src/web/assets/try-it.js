@@ -1,10 +1,10 @@
-// “Try it”: sends the request of a form to staging, with a key of 15 minutes or one that the person pastes.
+// “Try it”: sends the request of a form to staging, with a trial key or one that the person pastes.
 import { curlOf, requestOf } from './try-it-request.js';
 import { showFailure, showRequest, showResponse } from './try-it-result.js';
 
 const panel = document.querySelector('.try[data-url]');
 
-/** The key of 15 minutes, which the pages of a tab share. It opens sample data only, and ends by itself. */
+/** The trial key, which the pages of a tab share. It opens staging only, and expires after 15 minutes. */
 const sandbox = {
   read() {
     const { token, expiresAt } = JSON.parse(sessionStorage.getItem('sandbox-key') ?? '{}');
@@ -23,11 +23,11 @@ function start() {
     const key = sandbox.read();
     if (key === undefined || getKey === null) return;
     const until = new Date(key.expiresAt).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
-    state.textContent = `You have a key until ${until}. Leave the field empty to use it.`;
+    state.textContent = `You have a trial key until ${until}. Leave the field empty to use it.`;
   }
 
   async function fetchKey() {
-    state.textContent = 'Getting a key …';
+    state.textContent = 'Getting a trial key …';
     const response = await fetch(panel.dataset.url, { method: 'POST', headers: { Accept: 'application/json' } });
     const body = await response.json();
     if (!response.ok) throw new Error(body.message);
@@ -35,7 +35,7 @@ function start() {
     showKey();
   }
 
-  /** Returns the key to send: the pasted one, or that of 15 minutes, which it gets if there is none. */
+  /** Returns the key to send: the pasted one, or the trial key, which it gets if there is none. */
   async function keyOf() {
     const pasted = form.elements.key.value.trim();
     if (pasted !== '') return pasted;

@@ -50,7 +50,7 @@ export const operationPage = publicPage({
       import('./operation-view.ts'),
       import('./try-it-view.ts'),
     ]);
-    const tryIt = tryItView(operation, routes, stagingUrl(visit));
+    const tryIt = tryItView(operation, routes, stagingUrl(visit), visit.site.config.sandbox);
     return {
       title: operation.route.summary,
       description: operation.route.description.slice(0, DESCRIPTION_LENGTH_MAX),

@@ -4,18 +4,19 @@ import { formatTime } from '../../lib/time.ts';
 import { addressSubject, attemptLimits, countAttempt, tooManyAttempts } from '../../sessions/attempts.ts';
 import { publicForm } from '../page.ts';
 
-/** Creates a key of the sandbox for the visitor, as JSON. It acts for nobody, so its form needs no token. */
+/** Creates a trial key for the visitor, as JSON. It acts for nobody, so its form needs no token. */
 export const sandboxKeyPage = publicForm({
   path: '/try/key',
-  title: 'A key to try the API',
+  title: 'Trial key',
   withoutToken: true,
   async submit({ site, request }) {
     if (site.urlOf('staging', request.tls) === undefined) {
-      throw new Problem('staging_not_served', 404, 'Staging is not served here, so there are no keys to try it.');
+      throw new Problem('staging_not_served', 404, NO_STAGING);
     }
     const subject = addressSubject(request.address);
     const waitMs = await site.accounts.write(tx => countAttempt(tx, attemptLimits.sandboxByAddress, subject));
-    if (waitMs > 0) throw tooManyAttempts(waitMs, `Your network has had ${attemptLimits.sandboxByAddress.max} keys.`);
+    if (waitMs > 0)
+      throw tooManyAttempts(waitMs, `Your network has had ${attemptLimits.sandboxByAddress.max} trial keys.`);
     const key = await site.accounts.write(createSandboxKey);
     if (key === undefined) {
       throw new Problem('sandbox_full', 503, FULL, { headers: ['Retry-After', '60'] });
@@ -25,4 +26,5 @@ export const sandboxKeyPage = publicForm({
   },
 });
 
-const FULL = 'Too many people are trying the API right now. Try again in a few minutes, or paste a key of your own.';
+const FULL = 'All trial keys are in use. Try again in a few minutes, or paste a key of your own.';
+const NO_STAGING = 'This server has no staging deployment, so you cannot create a trial key.';

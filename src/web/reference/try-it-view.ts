@@ -1,22 +1,29 @@
 import { sandboxScopes } from '../../keys/sandbox.ts';
 import { type Html, html } from '../../lib/html/html.ts';
 import type { Example, Route } from '../../lib/http/route.ts';
+import { countText } from '../../lib/text.ts';
+import type { SandboxBounds } from '../../plans/sandbox.ts';
+import { bytesText } from '../parts.ts';
 import { type DocumentedOperation, mainExample, type Parameter } from './operations.ts';
 import { inline } from './parts.ts';
 
 /**
  * Returns the form that sends requests of an operation to staging; for operations that have none, the reason.
  * @param stagingUrl the base URL of staging, if it is served
+ * @param bounds the bounds of all trial keys together
  */
 export function tryItView(
   { route, parameters, body }: DocumentedOperation,
   routes: readonly Route<never>[],
   stagingUrl: string | undefined,
+  bounds: SandboxBounds,
 ): Html {
   if (route.extensions?.['x-hideTryItPanel'] === true) return html``;
   if (stagingUrl === undefined) return without('Staging is not served here, so requests cannot be tried on this page.');
   if (route.streams) return without('A stream does not end, so it cannot be tried on this page. Use the curl example.');
-  if (route.upload) return without('This operation takes a file. Use the curl example.');
+  if (route.upload) {
+    return without(`A trial key cannot ${route.upload.action}. Use the curl example, with a key of your own account.`);
+  }
   const example = mainExample(route);
   const inSandbox = route.access.scope === undefined || sandboxScopes.includes(route.access.scope);
   const isShown = ({ in: place, required }: Parameter) => place === 'path' || required;
@@ -26,7 +33,7 @@ export function tryItView(
 <p>Sends a real request to <strong>staging</strong>, <code>${stagingUrl}</code>: sample data, nothing there is for real.</p>
 <noscript><p class="notice">This form needs JavaScript. Without it, use the curl example above.</p></noscript>
 <form method="dialog" autocomplete="off">
-${keyField(inSandbox, route.access.scope)}
+${keyField(inSandbox ? bounds : undefined, route.access.scope)}
 ${shown.map(parameter => parameterField(parameter, example))}
 ${
   optional.length > 0 &&
@@ -50,15 +57,16 @@ function creates({ method, path }: Route<never>, routes: readonly Route<never>[]
   return below === undefined ? undefined : html` data-creates="${below.slice(0, below.indexOf('}'))}"`;
 }
 
-function keyField(inSandbox: boolean, scope: string | undefined): Html {
+/** @param bounds those of all trial keys together, if one can call the operation */
+function keyField(bounds: SandboxBounds | undefined, scope: string | undefined): Html {
   return html`<div class="field key">
 <label for="try-key">API key for staging</label>
 <p class="hint" id="try-key-hint">${
-    inSandbox
-      ? 'Get one for 15 minutes, without an account. What you make with it is deleted afterwards. Or paste your own, which stays on this page.'
-      : html`Paste a key of your own with the scope <code>${scope}</code>; it stays on this page. Keys of 15 minutes do not have this scope.`
+    bounds
+      ? `Get a trial key, which is valid for 15 minutes, without an account. What you make with it is deleted afterwards. All trial keys together have at most ${countText(bounds.pets)} animals, ${bytesText(bounds.bytes)} of data and ${countText(bounds.perMinute)} requests a minute. Or paste a key of your own, which stays on this page.`
+      : html`Paste a key of your own with the scope <code>${scope}</code>; it stays on this page. Trial keys do not have this scope.`
   }</p>
-<div class="row"><input id="try-key" type="password" name="key" autocomplete="off" spellcheck="false" aria-describedby="try-key-hint try-key-state">${inSandbox && html`<button type="button" class="secondary" data-get-key>Get a key</button>`}</div>
+<div class="row"><input id="try-key" type="password" name="key" autocomplete="off" spellcheck="false" aria-describedby="try-key-hint try-key-state">${bounds && html`<button type="button" class="secondary" data-get-key>Get a trial key</button>`}</div>
 <p class="hint" id="try-key-state" role="status"></p>
 </div>`;
 }

@@ -27,8 +27,8 @@ export interface BindingOptions<Context> {
   /** The path of the API, which comes before the paths of its routes: `/v1`, or ''. */
   readonly prefix: string;
   readonly authenticator: Authenticator;
-  /** Returns the context of a caller's request; always the same where the server serves one deployment. */
-  contextOf(caller: Caller): Context;
+  /** Returns the context of a caller's request. */
+  contextOf(caller: Caller, route: Route<Context>): Context;
   /** Whether PUT, PATCH and DELETE of resources that have an entity tag must send `If-Match`. */
   readonly requireIfMatch?: boolean;
   /**
@@ -138,7 +138,7 @@ export class BoundRoute<Context> {
       body,
       upload,
       prefer,
-      context: contextOf(caller!),
+      context: contextOf(caller!, route),
       caller: caller!,
       connection: socket,
       header: name => headers[name] as string | undefined,

@@ -2,7 +2,7 @@ import type { Migration } from '../lib/storage/migration.ts';
 
 /** Lets events leave out long values that are stored elsewhere; see `events/long-values.ts`. */
 export const longValues: Migration = {
-  name: '0043-long-values',
+  name: '0042-long-values',
   up: ({ int, text, end }) => [
     `create table replaced_values (
       pet_id ${int} not null,
