@@ -337,6 +337,7 @@ onEachEngine(engine => {
         key_per_minute: null,
         key_per_day: null,
         suspended_at: null,
+        sandbox: null,
       });
       assert.equal(await findKeyWithAccount(database, 'nobody'), undefined);
     });
