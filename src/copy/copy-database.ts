@@ -66,12 +66,26 @@ export async function copyDatabase(
 
 type Engine = OfflineDatabase['engine'];
 
+interface CopiedColumn {
+  readonly name: string;
+  readonly type: Table['columns'][number]['type'];
+  /** Selects it from the source. */
+  readonly from: string;
+  /** What the source is sorted by for it, if that differs: the same order, by an index. */
+  readonly order?: string;
+}
+
 /**
- * Returns the columns of a table on the target, with the expression that selects each from the source. The position of an
- * event is its `seq` on PostgreSQL and its id on SQLite.
+ * Returns the columns of a table on the target. The position of an event is its `seq` on PostgreSQL and its id on SQLite;
+ * the order of the events of one animal is the same by both.
  */
-function columnsOf({ name, columns }: Table, target: Engine, source: Engine) {
+function columnsOf({ name, columns }: Table, target: Engine, source: Engine): readonly CopiedColumn[] {
   const same = columns.map(column => ({ ...column, from: `"${column.name}"` }));
+  const isRenumbered = source === 'postgres' && target === 'sqlite';
+  if (name === 'replaced_values' && isRenumbered) {
+    const from = '(select seq from events where events.id = event_id)';
+    return same.map(column => (column.name === 'event_id' ? { ...column, from, order: column.from } : column));
+  }
   if (name !== 'events') return same;
   const position = source === 'postgres' ? 'seq' : 'id';
   if (target === 'postgres') return [...same, { name: 'seq', type: 'int' as const, from: position }];
@@ -86,8 +100,15 @@ async function* readRows(
   source: Engine,
 ): AsyncGenerator<unknown[][]> {
   const columns = columnsOf(table, target, source);
-  const selected = columns.map(({ name, from }) => `${from} as "${name}"`).join(', ');
-  const key = table.key.map(name => columns.find(column => column.name === name)!.from).join(', ');
+  const keys = table.key.map(key => {
+    const { from, order = from } = columns.find(({ name }) => name === key)!;
+    return order;
+  });
+  const key = keys.join(', ');
+  const selected = [
+    ...columns.map(({ name, from }) => `${from} as "${name}"`),
+    ...keys.map((from, index) => `${from} as key_${index}`),
+  ].join(', ');
   const parameters = table.key.map((_, index) => (database.engine === 'postgres' ? `$${index + 1}` : '?')).join(', ');
   const page = (where: string) =>
     `select ${selected} from "${table.name}" ${where} order by ${key} limit ${BATCH_SIZE}`;
@@ -96,7 +117,10 @@ async function* readRows(
     yield rows.map(row => columns.map(({ name }) => row[name]));
     if (rows.length < BATCH_SIZE) return;
     const last = rows.at(-1)!;
-    rows = await database.rows(page(`where (${key}) > (${parameters})`), ...table.key.map(name => last[name]));
+    rows = await database.rows(
+      page(`where (${key}) > (${parameters})`),
+      ...keys.map((_, index) => last[`key_${index}`]),
+    );
   }
 }
 

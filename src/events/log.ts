@@ -3,7 +3,7 @@ import { keysetPage, queriesByShape, query, selectJsonNumbers, sql } from '../sc
 import { type AuditColumns, auditColumnsOf } from './audit-columns.ts';
 import { countEventBytes } from './bytes.ts';
 import type { Event, NewEvent } from './event.ts';
-import { mayLeaveOut, recordReplaced, shortened } from './long-values.ts';
+import { mayLeaveOut, recordReplaced, withoutLongValues } from './long-values.ts';
 
 /**
  * Records an event in the transaction of the change, with the origin of the transaction for the audit log. The event log
@@ -40,7 +40,7 @@ export async function recordEvents(tx: Transaction, events: readonly NewEvent[])
  * its events are stored whole.
  */
 function textsOf(tx: Transaction, event: NewEvent) {
-  const short = shortened(event);
+  const short = withoutLongValues(event);
   const data = JSON.stringify(short?.data ?? event.data);
   const isEither = short !== undefined && tx.engine === 'postgres';
   return {

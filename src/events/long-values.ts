@@ -28,7 +28,7 @@ type PetData = Shortened & {
  * Returns the data of an event without the long values that the row of its animal has, and the bytes of those that the
  * change stored there; undefined if it has none.
  */
-export function shortened({
+export function withoutLongValues({
   kind,
   action,
   data,

@@ -101,6 +101,9 @@ describeUnless(withoutPostgres, 'petstore copy', () => {
       try {
         await first.post('/pets', { name: 'Minka', categoryId: 2 }, 'once');
         await first.post('/pets', { name: 'Rex', categoryId: 1 });
+        for (const description of ['a', 'b', 'c'].map(letter => letter.repeat(300))) {
+          assert.equal((await first.ask('PATCH', '/pets/1', { description })).status, 200);
+        }
         const { id } = await first.post('/pets', { name: 'Bella', categoryId: 1 });
         assert.equal((await first.ask('DELETE', `/pets/${id}`)).status, 204);
         const webhook = await first.post('/webhooks', { url: receiver.url });

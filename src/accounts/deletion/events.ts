@@ -60,17 +60,18 @@ export async function deleteScheduledEvents(tx: Transaction, limit: number): Pro
   const due = await tx.all(dueDeletions, { now: tx.now });
   if (due.length === 0) return 0;
   const ids = JSON.stringify(due.map(({ id }) => id));
+  const pets = due.filter(({ kind, keeps }) => kind === 'pet' && keeps !== null).map(({ subjectId }) => subjectId);
+  // First, because the events may be deleted in several transactions.
+  await tx.run(forgetReplaced, { petIds: JSON.stringify(pets) });
   const deleted = await tx.run(deleteEvents, { ids, limit });
   if (deleted > 0) {
     const { value } = (await tx.first(lockedFact, { name: DELETED_EVENTS }))!;
     await tx.run(storeFact, { name: DELETED_EVENTS, value: String(Number(value) + deleted) });
   }
   if (deleted === limit) return deleted;
-  const pets = due.filter(({ kind, keeps }) => kind === 'pet' && keeps !== null).map(({ subjectId }) => subjectId);
   await redactEvents<PetEventData>(tx, 'pet', pets, ({ action, data }) =>
     action === 'deleted' ? tombstoneOf(data) : data,
   );
-  await tx.run(forgetReplaced, { petIds: JSON.stringify(pets) });
   return deleted + (await tx.run(deleteDone, { ids }));
 }
 
