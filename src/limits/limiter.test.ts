@@ -21,6 +21,7 @@ const noon = Date.UTC(2026, 2, 4, 12) + 250;
 const today = Math.floor(noon / 86_400_000);
 const second = Math.ceil(noon / 1000);
 const midnight = Date.UTC(2026, 2, 5) / 1000;
+const HOUR_MS = 3_600_000;
 
 onEachEngine(engine => {
   describe('response headers', () => {
@@ -257,8 +258,6 @@ onEachEngine(engine => {
   });
 
   describe('when the clock is set ahead by an hour', () => {
-    const HOUR_MS = 3_600_000;
-
     test('gives no account and no address a fresh minute, and returns resets that are true by the new time', async () => {
       const { limiter, clock, count } = await begin(engine);
       for (let i = 0; i < 60; i++) {
@@ -496,16 +495,66 @@ onEachEngine(engine => {
       assert.equal((await one.limiter.count(caller({ keyId: 'two' }))).outcome, 'limited');
     });
 
-    test('does not ban a key that is limited because another key has used up the account', async () => {
-      const one = await begin(engine);
-      await one.limiter.count(caller({ keyId: 'two' }));
-      for (let i = 0; i < 60; i++) await one.count();
-      const outcomes = new Set<string>();
-      for (let i = 0; i < 50; i++) {
-        outcomes.add((await one.limiter.count(caller({ keyId: 'two' }))).outcome);
+    test('does not ban a key beside another that floods the account, however many requests it had before', async () => {
+      for (const before of [1, 40, 59]) {
+        const one = await begin(engine);
+        const count = async (keyId: string) => (await one.limiter.count(caller({ keyId }))).outcome;
+        for (let i = 0; i < before; i++) await count('own');
+        for (let i = before; i < 60; i++) await count('leaked');
+        const outcomes = new Set<string>();
+        for (let i = 0; i < 59; i++) {
+          outcomes.add(await count('leaked'));
+          outcomes.add(await count('own'));
+          one.clock.advance(1000);
+        }
+        assert.deepEqual(outcomes, new Set(['limited']));
+      }
+    });
+
+    test('does not ban a key on a day that another key has used too', async () => {
+      const one = await begin(engine, midnight * 1000 - 3 * HOUR_MS);
+      const count = async (keyId: string) =>
+        (await one.limiter.count(caller({ keyId, limits: { perMinute: 60, perDay: 20 } }))).outcome;
+      await count('leaked');
+      one.clock.advance(HOUR_MS);
+      for (let i = 1; i < 20; i++) assert.equal(await count('own'), 'accepted');
+      for (let i = 0; i < 60; i++) {
+        assert.equal(await count('own'), 'limited');
         one.clock.advance(1000);
       }
-      assert.deepEqual(outcomes, new Set(['limited']));
+      one.clock.advance(24 * HOUR_MS);
+      for (let i = 0; i < 21; i++) await count('own');
+      one.clock.advance(3000);
+      for (let i = 1; i < 20; i++) assert.equal(await count('own'), 'limited');
+      assert.equal(await count('own'), 'banned');
+    });
+
+    test('bans a key that used up the account alone since the last request of another key was released', async () => {
+      const one = await begin(engine);
+      await one.limiter.count(caller({ keyId: 'two' }));
+      one.clock.advance(30_000);
+      for (let i = 0; i < 59; i++) await one.count();
+      for (let i = 0; i < 20; i++) {
+        assert.equal((await one.count()).outcome, 'limited');
+        one.clock.advance(1000);
+      }
+      one.clock.advance(12_000);
+      assert.equal((await one.count()).outcome, 'accepted');
+      assert.equal((await one.count()).outcome, 'limited');
+      one.clock.advance(2001);
+      for (let i = 1; i < 20; i++) assert.equal((await one.count()).outcome, 'limited');
+      assert.equal((await one.count()).outcome, 'banned');
+    });
+
+    test('does not ban a key for requests that were counted before a restart, by any key', async () => {
+      const one = await begin(engine);
+      for (let i = 0; i < 60; i++) await one.limiter.count(caller({ keyId: 'leaked' }));
+      await one.limiter.close();
+      const { limiter } = await on(one.database, one.clock);
+      for (let i = 0; i < 50; i++) {
+        assert.equal((await limiter.count(caller())).outcome, 'limited');
+        one.clock.advance(1000);
+      }
     });
 
     test('returns the reset of the windows if it is later than the end of the ban', async () => {

@@ -12,7 +12,7 @@ import { MINUTE_AGE_MS, MinuteWindow, secondOf } from './minute-window.ts';
 import type { Subject } from './subject.ts';
 import { SubjectCounts } from './subject-counts.ts';
 import { accepts, addressWindows, allowedAt, type Verdict, verdictOf, type WindowState } from './verdict.ts';
-import { HeaviestKey, Violations } from './violations.ts';
+import { Violations } from './violations.ts';
 import { storageTimeout, type WriteBehind } from './write-behind.ts';
 
 /** The maximum number of addresses in memory; beyond it the least recently seen ones start again at zero. */
@@ -200,8 +200,9 @@ export class LocalLimiter implements Limiter {
 
   /** Records a request that Valkey accepted in `second`, and returns those of the subject that this node recorded. */
   record(subject: string, second: number): MinuteWindow {
-    const { minute } = this.#counts(subject, this.#now());
+    const { minute, keyUse } = this.#counts(subject, this.#now());
     minute.add(second);
+    keyUse.clear();
     return minute;
   }
 
@@ -259,9 +260,10 @@ export class LocalLimiter implements Limiter {
       return this.#refuse(caller.keyId, account, windows, budgetWindows);
     }
 
+    const { violations, keyUse } = account;
+    const { perMinute, perDay } = windows.limits;
+    keyUse.recordAccepted(caller.keyId, now, windows.minuteLeft < perMinute || windows.dayLeft < perDay);
     const reserving = both(this.#add(account, second, windows), budget && this.#add(budget, second, budgetWindows!));
-    const { violations, heaviestKey } = account;
-    heaviestKey.recordAccepted(caller.keyId, now);
     if (violations.get(caller.keyId)?.recordAccepted(now)) violations.delete(caller.keyId);
     const verdict = verdictOf('accepted', windows, budgetWindows);
     return reserving === undefined ? verdict : reserving.then(() => verdict);
@@ -278,7 +280,7 @@ export class LocalLimiter implements Limiter {
 
   #refuse(
     keyId: string,
-    { violations, heaviestKey }: SubjectCounts,
+    { violations, keyUse }: SubjectCounts,
     windows: WindowState,
     budget: WindowState | undefined,
   ): MaybePromise<Verdict> {
@@ -286,7 +288,8 @@ export class LocalLimiter implements Limiter {
     const known = violations.get(keyId) ?? new Violations();
     violations.set(keyId, known);
     const overBudget = budget?.prefix === 'key-' && !accepts(budget);
-    const atFault = overBudget || (!accepts(windows) && heaviestKey.isOrUnknown(keyId));
+    const hasUsedAlone = !accepts(windows) && isOutside(keyUse.otherThan(keyId), windows);
+    const atFault = overBudget || hasUsedAlone;
     if (!known.recordRejection(now, allowedAt(windows, budget), atFault)) return verdictOf('limited', windows, budget);
 
     violations.delete(keyId);
@@ -309,7 +312,7 @@ export class LocalLimiter implements Limiter {
     const { day, minute } = counts;
     if (now >= day.end * 1000) {
       day.startDay(dayOf(now), day.loaded && this.#outages === 0);
-      counts.heaviestKey = new HeaviestKey();
+      counts.keyUse.clear();
     }
     this.#applyFence(minute);
     minute.expire(now);
@@ -338,6 +341,11 @@ export class LocalLimiter implements Limiter {
     if (await succeedsWithin(noted, WRITE_MS)) return;
     this.#deps.log.warn({ err: cause }, 'The request counts could not be written.');
   }
+}
+
+/** Reports whether a request that was accepted at a time counts in no window that is used up. */
+function isOutside(at: number, { now, minuteLeft, dayLeft }: WindowState): boolean {
+  return (minuteLeft > 0 || now - at >= MINUTE_AGE_MS) && (dayLeft > 0 || dayOf(at) < dayOf(now));
 }
 
 /** Returns a promise that resolves when both have; `undefined` if there is none. */

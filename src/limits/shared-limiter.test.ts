@@ -145,6 +145,19 @@ describeUnless(withoutValkey, 'counts that nodes share', () =>
         while ((await node.count(caller())).outcome === 'banned') await pause(20);
       }
     });
+
+    test('bans no key beside another that floods the account, whichever node they reach', async () => {
+      const { nodes, database } = await begin(engine, valkeyUrl, 2);
+      const count = async (keyId: string, i: number) => (await nodes[i % 2]!.count(caller({ keyId }))).outcome;
+      for (let i = 0; i < 40; i++) assert.equal(await count('key', i), 'accepted');
+      for (let i = 0; i < 20; i++) assert.equal(await count('two', i), 'accepted');
+      for (const keyId of ['key', 'two']) assert.equal(await count(keyId, 0), 'limited');
+      await pause(2050);
+      for (let i = 0; i < 50; i++) {
+        for (const keyId of ['key', 'two']) assert.equal(await count(keyId, i), 'limited');
+      }
+      assert.deepEqual(await listBans(database, Date.now()), []);
+    });
   }),
 );
 
@@ -285,6 +298,19 @@ describeUnless(withoutValkeyServer, 'when Valkey goes away', () => {
       const { lines } = await begin(engine, server.url, 1);
       assert.equal(lines.length, 1);
       assert.match(lines[0]!, /does not show its maxmemory-policy: make sure that it is noeviction/);
+    });
+
+    own('no key is banned for what another key used before it was away', async () => {
+      const { nodes } = await begin(engine, server.url, 1);
+      const [node] = nodes as [Limiter];
+      for (let i = 0; i < 20; i++) await node.count(caller({ keyId: 'two' }));
+      await server.kill();
+      for (let i = 0; i < 41; i++) await node.count(caller());
+      await pause(2050);
+      for (let i = 0; i < 25; i++) assert.equal((await node.count(caller())).outcome, 'limited');
+      await server.start();
+      while (node.health().counts === 'local') await pause(20);
+      for (let i = 0; i < 25; i++) assert.equal((await node.count(caller())).outcome, 'limited');
     });
 
     own('a ban begun while it was away goes on when it is back', async () => {

@@ -51,7 +51,8 @@ end
 
 /**
  * The counts of a day: a hash whose fields are the names of nodes, `day` and `returned`. That of an account also has
- * `heaviest`, the vote of `HeaviestKey`: the votes, the start of the vote (ms) and the key. It is no number, so no count.
+ * `keys`, the `KeyUse`: when other keys and the latest key had a request accepted (ms; 0 for never), and the latest key. It is
+ * no number, so no count.
  */
 const dayCounts = `
 local function countsOf(key)
@@ -140,30 +141,31 @@ end
 
 if now < banUntil then return result('banned') end
 
-local votes, since, heaviest = string.match(redis.call('HGET', subjects[1].dayKey, 'heaviest') or '', '^(%d+) ([%d.]+) (.*)$')
-local atFault, allowedAt = false, 0
-local function reject(i, at)
+local account = subjects[1]
+local otherAt, latestAt, latest = string.match(redis.call('HGET', account.dayKey, 'keys') or '', '^([%d.]+) ([%d.]+) (.*)$')
+local usedAt = latest and tonumber(latest == KEYS[1] and otherAt or latestAt) or math.huge
+local usedAlone, overAccount, overBudget, allowedAt = true, false, false, 0
+local function reject(i, at, isAlone)
   allowedAt = math.max(allowedAt, at)
-  if i == 2 then atFault = atFault or ARGV[4] == '1' else atFault = not heaviest or heaviest == KEYS[1] end
+  if i == 2 then overBudget = ARGV[4] == '1' else overAccount, usedAlone = true, usedAlone and isAlone end
 end
 for i, subject in ipairs(subjects) do
-  if subject.minute.total >= subject.perMinute then reject(i, resetOf(subject.minute, subject.perMinute)) end
-  if usedOf(subject.counts) >= subject.perDay then reject(i, (day + 1) * 86400) end
+  if subject.minute.total >= subject.perMinute then
+    reject(i, resetOf(subject.minute, subject.perMinute), now - usedAt >= 61000)
+  end
+  if usedOf(subject.counts) >= subject.perDay then reject(i, (day + 1) * 86400, usedAt < day * 86400000) end
 end
+local atFault = overBudget or (overAccount and usedAlone)
 if allowedAt == 0 then
+  if latest ~= KEYS[1] then
+    local wasUsed = account.minute.total > 0 or usedOf(account.counts) > 0
+    otherAt = latestAt or (wasUsed and string.format('%.3f', now) or '0')
+  end
+  redis.call('HSET', account.dayKey, 'keys', string.format('%s %.3f %s', otherAt, now, KEYS[1]))
   for _, subject in ipairs(subjects) do
     add(subject.minute, subject.minuteKey, second, 1)
     subject.counts.shared = redis.call('HINCRBY', subject.dayKey, 'shared', 1)
   end
-  votes = tonumber(votes)
-  if not votes or now - tonumber(since) > 60000 then
-    votes, since, heaviest = 1, string.format('%.3f', now), KEYS[1]
-  elseif heaviest == KEYS[1] or votes == 0 then
-    votes, heaviest = votes + 1, KEYS[1]
-  else
-    votes = votes - 1
-  end
-  redis.call('HSET', subjects[1].dayKey, 'heaviest', string.format('%d %s %s', votes, since, heaviest))
   if first then redis.call('HDEL', KEYS[1], 'first', 'allowed') end
   return result('accepted')
 end
@@ -236,6 +238,7 @@ for i = 4, #ARGV, 2 do
   local at = tonumber(ARGV[i])
   if at + 60 > sec then add(minute, KEYS[1], at, tonumber(ARGV[i + 1])) end
 end
+if KEYS[2] then redis.call('HDEL', KEYS[2], 'keys') end
 if KEYS[2] and redis.call('HGET', KEYS[2], 'day') == ARGV[2] then
   local known = tonumber(redis.call('HGET', KEYS[2], ARGV[1]) or '0')
   if tonumber(ARGV[3]) > known then redis.call('HSET', KEYS[2], ARGV[1], ARGV[3]) end

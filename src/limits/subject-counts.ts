@@ -4,7 +4,7 @@ import type { LimiterDeps } from './limiter.ts';
 import { MinuteWindow } from './minute-window.ts';
 import type { Subject } from './subject.ts';
 import { policyOf, type WindowState } from './verdict.ts';
-import { HeaviestKey, type Violations } from './violations.ts';
+import { KeyUse, type Violations } from './violations.ts';
 
 /** The counts of one subject, as this process knows them. */
 export class SubjectCounts {
@@ -12,8 +12,8 @@ export class SubjectCounts {
   readonly day: DayCount;
   /** The violations of an account's keys. */
   readonly violations = new Map<string, Violations>();
-  /** The key that uses most of an account's requests. */
-  heaviestKey = new HeaviestKey();
+  /** The use of an account by its keys. */
+  readonly keyUse = new KeyUse();
   /** The limits of the subject, of which this process enforces one of `nodes` equal shares. */
   fullLimits: Limits | undefined;
   nodes = 1;
@@ -61,7 +61,7 @@ export class SubjectCounts {
   /** Moves the minute and the violations by a number of seconds, because the clock was set. */
   shift(seconds: number): void {
     this.minute.shift(seconds);
-    this.heaviestKey.shift(seconds);
+    this.keyUse.shift(seconds);
     for (const violations of this.violations.values()) violations.shift(seconds);
   }
 

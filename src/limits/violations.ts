@@ -19,7 +19,8 @@ export class Violations {
 
   /**
    * Records a rejection at `now` (milliseconds) with the reset `allowedAt` (Unix seconds).
-   * @param atFault whether it can be a violation: not if another key has used up the account's limits, or other accounts those of the sandbox
+   * @param atFault whether it can be a violation: not if another key has used the account, or other accounts the limits of the
+   *   sandbox
    * @returns true if this violation bans the key
    */
   recordRejection(now: number, allowedAt: number, atFault: boolean): boolean {
@@ -47,34 +48,35 @@ export class Violations {
   }
 }
 
-/**
- * Finds the key that sent most of an account's accepted requests, by a majority vote (Boyer and Moore) that starts again
- * with the first request after a minute. Without a majority it is one of the keys.
- */
-export class HeaviestKey {
-  #keyId: string | undefined;
-  #votes = 0;
-  /** When the vote started. */
-  #since = Number.NaN;
+/** When keys of an account last had a request accepted: the latest key, and the others. */
+export class KeyUse {
+  #latest: string | undefined;
+  #latestAt = Number.NEGATIVE_INFINITY;
+  #otherAt = Number.NEGATIVE_INFINITY;
 
-  recordAccepted(keyId: string, now: number): void {
-    if (!(now - this.#since <= WITHIN_MS)) {
-      this.#since = now;
-      this.#votes = 0;
-    } else if (keyId !== this.#keyId && this.#votes > 0) {
-      this.#votes--;
-      return;
+  /** @param wasUsed whether the windows count other requests already, which are those of another key if none is known */
+  recordAccepted(keyId: string, now: number, wasUsed: boolean): void {
+    if (keyId !== this.#latest) {
+      this.#otherAt = this.#latest === undefined && wasUsed ? now : this.#latestAt;
+      this.#latest = keyId;
     }
-    this.#keyId = keyId;
-    this.#votes++;
+    this.#latestAt = now;
   }
 
-  /** Reports whether it is this key, or unknown. */
-  isOrUnknown(keyId: string): boolean {
-    return this.#keyId === undefined || this.#keyId === keyId;
+  /** Returns when any key except this one last had a request accepted (milliseconds); infinity if that is unknown. */
+  otherThan(keyId: string): number {
+    if (this.#latest === undefined) return Number.POSITIVE_INFINITY;
+    return keyId === this.#latest ? this.#otherAt : this.#latestAt;
+  }
+
+  /** Forgets all keys, because requests of others were counted elsewhere. */
+  clear(): void {
+    this.#latest = undefined;
+    this.#latestAt = Number.NEGATIVE_INFINITY;
   }
 
   shift(seconds: number): void {
-    this.#since += seconds * 1000;
+    this.#latestAt += seconds * 1000;
+    this.#otherAt += seconds * 1000;
   }
 }
