@@ -4,7 +4,7 @@ import type { categoryFields } from './categories/category.ts';
 import type { attemptFields, deliveryFields } from './deliveries/delivery.ts';
 import type { holdFields } from './holds/hold.ts';
 import type { TableOf } from './lib/fields/field.ts';
-import { type Builder, createQueryFactory, type EngineName } from './lib/storage/query.ts';
+import { type Builder, createQueryFactory, type EngineName, type Params, sql } from './lib/storage/query.ts';
 import type { messageFields } from './messages/message.ts';
 import type { orderFields } from './orders/order.ts';
 import type { organizationFields } from './organizations/organization.ts';
@@ -438,3 +438,21 @@ export interface Tables {
 
 /** Defines a query over the product's tables; see `queriesOver`. */
 export const query = createQueryFactory<Tables>();
+
+/**
+ * Returns the query that deletes the oldest rows whose `column` is below `before`, at most `limit`. Rows that another
+ * transaction has locked are left.
+ */
+export function deletingOldest<Table extends keyof Tables & string>(
+  table: Table,
+  primaryKey: readonly (keyof Tables[Table] & string)[],
+  column: keyof Tables[Table] & string,
+) {
+  const key = sql.join(primaryKey.map(name => sql.ref(name)));
+  return query((db, p: Params<{ before: number; limit: number }>, engine) =>
+    db.deleteFrom<keyof Tables & string>(table).where(
+      sql<boolean>`(${key}) in (select ${key} from ${sql.table(table)} where ${sql.ref(column)} < ${p.before}
+          order by ${sql.ref(column)} limit ${p.limit} ${engine === 'postgres' ? sql`for update skip locked` : sql``})`,
+    ),
+  );
+}

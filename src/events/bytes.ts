@@ -1,6 +1,15 @@
 import { slotOf } from '../lib/storage/counter-slots.ts';
 import { dayOf } from '../lib/time.ts';
-import { type CounterTable, type Params, query, type Reader, sql, statement, type Transaction } from '../schema.ts';
+import {
+  type CounterTable,
+  deletingOldest,
+  type Params,
+  query,
+  type Reader,
+  sql,
+  statement,
+  type Transaction,
+} from '../schema.ts';
 
 /** The days over which the bytes of events are bounded: `eventBytes`. */
 export const EVENT_BYTES_DAYS = 30;
@@ -17,7 +26,7 @@ export async function eventBytesOf(reader: Reader, accountId: number, now: numbe
 
 /** Deletes up to `limit` counters of days that do not count any more, and returns how many. */
 export async function deleteOldEventBytes(tx: Transaction, limit: number): Promise<number> {
-  return tx.run(deleteOld, { day: dayOf(tx.now) - EVENT_BYTES_DAYS, limit });
+  return tx.run(deleteOld, { before: dayOf(tx.now) - EVENT_BYTES_DAYS, limit });
 }
 
 const primaryKey = ['account_id', 'day', 'slot'] as const;
@@ -57,19 +66,4 @@ const bytesSince = query((db, p: Params<{ accountId: number; day: number }>) =>
     .where('day', '>=', p.day),
 );
 
-const deleteOld = query((db, p: Params<{ day: number; limit: number }>, engine) =>
-  db.deleteFrom('event_bytes').where(eb =>
-    eb(
-      eb.refTuple(...primaryKey),
-      'in',
-      eb
-        .selectFrom('event_bytes')
-        .select(primaryKey)
-        .where('day', '<', p.day)
-        .orderBy('day')
-        .limit(p.limit)
-        .$if(engine === 'postgres', old => old.forUpdate().skipLocked())
-        .$asTuple(...primaryKey),
-    ),
-  ),
-);
+const deleteOld = deletingOldest('event_bytes', primaryKey, 'day');

@@ -4,7 +4,7 @@ import { Problem } from '../lib/http/problem.ts';
 import { countText } from '../lib/text.ts';
 import { DAY_MS, dayOf } from '../lib/time.ts';
 import { type BoundSettings, boundOf } from '../plans/plan.ts';
-import { type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
+import { deletingOldest, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
 import type { ImportRow } from './import.ts';
 import { recordErrors } from './record-errors.ts';
 
@@ -48,7 +48,7 @@ export async function rowsImported(reader: Reader, accountId: number, now: numbe
 
 /** Deletes up to `limit` numbers of past days, and returns how many. Yesterday's stay, for imports that began then. */
 export async function deleteOldImportedRows(tx: Transaction, limit: number): Promise<number> {
-  return tx.run(deleteOld, { day: dayOf(tx.now) - 1, limit });
+  return tx.run(deleteOld, { before: dayOf(tx.now) - 1, limit });
 }
 
 /** @throws {Problem} `event_storage_exceeded` */
@@ -127,19 +127,4 @@ const bytesOfFile = query((db, p: Params<{ id: number }>) =>
     .where('import_id', '=', p.id),
 );
 
-const deleteOld = query((db, p: Params<{ day: number; limit: number }>, engine) =>
-  db.deleteFrom('imported_rows').where(eb =>
-    eb(
-      eb.refTuple('account_id', 'day'),
-      'in',
-      eb
-        .selectFrom('imported_rows')
-        .select(['account_id', 'day'])
-        .where('day', '<', p.day)
-        .orderBy('day')
-        .limit(p.limit)
-        .$if(engine === 'postgres', old => old.forUpdate().skipLocked())
-        .$asTuple('account_id', 'day'),
-    ),
-  ),
-);
+const deleteOld = deletingOldest('imported_rows', ['account_id', 'day'], 'day');

@@ -1,6 +1,6 @@
 import { DAY_MS, dayOf } from '../lib/time.ts';
 import { succeedsWithin } from '../lib/timeout.ts';
-import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
+import { type Database, deletingOldest, type Params, query, sql, type Transaction } from '../schema.ts';
 import type { MinuteWindow } from './minute-window.ts';
 import type { PendingWrite, WriteBehind } from './write-behind.ts';
 
@@ -145,9 +145,9 @@ export async function saveExactCounts(database: Database, counts: readonly DayCo
   }
 }
 
-/** Deletes up to `most` counts of past days, and returns how many. Yesterday's stay, for nodes whose clock is behind. */
-export async function deleteOldDayCounts(tx: Transaction, most: number): Promise<number> {
-  return tx.run(deleteOld, { day: dayOf(tx.now) - 1, most });
+/** Deletes up to `limit` counts of past days, and returns how many. Yesterday's stay, for nodes whose clock is behind. */
+export async function deleteOldDayCounts(tx: Transaction, limit: number): Promise<number> {
+  return tx.run(deleteOld, { before: dayOf(tx.now) - 1, limit });
 }
 
 /** The number of rows per transaction, so that none blocks other writes for long. */
@@ -187,19 +187,4 @@ const setExact = query((db, p: Params<{ rows: string }>, engine) =>
     ),
 );
 
-const deleteOld = query((db, p: Params<{ day: number; most: number }>, engine) =>
-  db.deleteFrom('day_counts').where(eb =>
-    eb(
-      eb.refTuple(...primaryKey),
-      'in',
-      eb
-        .selectFrom('day_counts')
-        .select(primaryKey)
-        .where('day', '<', p.day)
-        .orderBy('day')
-        .limit(p.most)
-        .$if(engine === 'postgres', old => old.forUpdate().skipLocked())
-        .$asTuple(...primaryKey),
-    ),
-  ),
-);
+const deleteOld = deletingOldest('day_counts', primaryKey, 'day');

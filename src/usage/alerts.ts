@@ -6,7 +6,7 @@ import type { Caller } from '../lib/http/route.ts';
 import { countText } from '../lib/text.ts';
 import { DAY_MS } from '../lib/time.ts';
 import { sendNotification } from '../messages/messages.ts';
-import { type Database, type DeploymentName, type Params, query, type Transaction } from '../schema.ts';
+import { type Database, type DeploymentName, deletingOldest, type Params, query, type Transaction } from '../schema.ts';
 
 /** The parts of the requests of a day, in percent, at which an account is alerted; the highest first. */
 const thresholds = [100, 80] as const;
@@ -91,7 +91,7 @@ async function sendAlert(tx: Transaction, alert: Alert): Promise<void> {
 /** Deletes alerts of past days, `limit` at most. Returns how many. */
 export async function deleteOldAlerts(tx: Transaction, limit: number): Promise<number> {
   // Nodes whose clock is behind may still be in yesterday.
-  return tx.run(deleteBefore, { day: Math.floor(tx.now / DAY_MS) - 1, limit });
+  return tx.run(deleteBefore, { before: Math.floor(tx.now / DAY_MS) - 1, limit });
 }
 
 const primaryKey = ['account_id', 'deployment', 'day', 'threshold'] as const;
@@ -103,19 +103,4 @@ const insertAlert = query((db, p: Params<Alert>) =>
     .onConflict(conflict => conflict.columns(primaryKey).doNothing()),
 );
 
-const deleteBefore = query((db, p: Params<{ day: number; limit: number }>, engine) =>
-  db.deleteFrom('usage_alerts').where(eb =>
-    eb(
-      eb.refTuple(...primaryKey),
-      'in',
-      eb
-        .selectFrom('usage_alerts')
-        .select(primaryKey)
-        .where('day', '<', p.day)
-        .orderBy('day')
-        .limit(p.limit)
-        .$if(engine === 'postgres', old => old.forUpdate().skipLocked())
-        .$asTuple(...primaryKey),
-    ),
-  ),
-);
+const deleteBefore = deletingOldest('usage_alerts', primaryKey, 'day');

@@ -2,6 +2,7 @@ import type { Builder, EngineName } from '../lib/storage/query.ts';
 import { DAY_MS, HOUR_MS } from '../lib/time.ts';
 import {
   type DeploymentName,
+  deletingOldest,
   type Params,
   queriesByShape,
   query,
@@ -95,7 +96,7 @@ export async function usageByKeyAndHour(
 
 /** Deletes the usage of hours that began more than `USAGE_KEPT_MS` ago, `limit` rows at most. Returns how many. */
 export async function deleteOldUsage(tx: Transaction, limit: number): Promise<number> {
-  return tx.run(deleteBefore, { hour: Math.floor((tx.now - USAGE_KEPT_MS) / HOUR_MS), limit });
+  return tx.run(deleteBefore, { before: Math.floor((tx.now - USAGE_KEPT_MS) / HOUR_MS), limit });
 }
 
 /** The retention of the usage of an hour. */
@@ -186,22 +187,7 @@ const countsByKey = queriesByShape(['ofKey'], ({ ofKey }: { ofKey: boolean }) =>
 /** The most keys of `usageByKey`. */
 const KEYS_MAX = 100;
 
-const deleteBefore = query((db, p: Params<{ hour: number; limit: number }>, engine) =>
-  db.deleteFrom('usage').where(eb =>
-    eb(
-      eb.refTuple(...primaryKey),
-      'in',
-      eb
-        .selectFrom('usage')
-        .select(primaryKey)
-        .where('hour', '<', p.hour)
-        .orderBy('hour')
-        .limit(p.limit)
-        .$if(engine === 'postgres', old => old.forUpdate().skipLocked())
-        .$asTuple(...primaryKey),
-    ),
-  ),
-);
+const deleteBefore = deletingOldest('usage', primaryKey, 'hour');
 
 const deleteOfAccount = query((db, p: Params<{ accountId: number; limit: number }>) =>
   db.deleteFrom('usage').where(eb =>

@@ -188,13 +188,11 @@ describeUnless(withoutPostgres, 'petstore copy', () => {
     }
   });
 
-  it('leaves an unfinished copy when it is killed, which nothing opens and another copy replaces', async () => {
-    const url = await emptyDatabase();
-    const environment = { PETSTORE_DATABASE_URL: url };
-    await jsonOf(environment, 'migrate');
+  /** Kills a copy into an empty database while it waits for a lock that a statement holds. */
+  async function killCopy(url: string, statement: string) {
     const blocker = await openBlocker({ url, schema: 'public' });
     try {
-      await blocker.lock('lock table webhooks in share mode');
+      await blocker.lock(statement);
       const launcher = new URL('../../bin/petstore', import.meta.url).pathname;
       const env = { ...process.env, ...settings };
       const child = spawn(launcher, ['copy', '--from', full, '--to', url], { stdio: 'inherit', env });
@@ -206,6 +204,13 @@ describeUnless(withoutPostgres, 'petstore copy', () => {
       await blocker.release();
       blocker.close();
     }
+  }
+
+  it('leaves an unfinished copy when it is killed, which nothing opens and another copy replaces', async () => {
+    const url = await emptyDatabase();
+    const environment = { PETSTORE_DATABASE_URL: url };
+    await jsonOf(environment, 'migrate');
+    await killCopy(url, 'lock table webhooks in share mode');
     for (const command of ['account list', 'migrate', 'pet list --deployment staging']) {
       await refused(environment, /is an unfinished copy: run "petstore copy" again/, ...command.split(' '));
     }
@@ -222,20 +227,7 @@ describeUnless(withoutPostgres, 'petstore copy', () => {
 
   it('can be run again after it was killed while it created the tables', async () => {
     const url = await emptyDatabase();
-    const blocker = await openBlocker({ url, schema: 'public' });
-    try {
-      await blocker.lock('create table webhooks (id int)');
-      const launcher = new URL('../../bin/petstore', import.meta.url).pathname;
-      const env = { ...process.env, ...settings };
-      const child = spawn(launcher, ['copy', '--from', full, '--to', url], { stdio: 'inherit', env });
-      const exited = once(child, 'exit');
-      await blocker.untilLockWait();
-      child.kill('SIGKILL');
-      await exited;
-    } finally {
-      await blocker.release();
-      blocker.close();
-    }
+    await killCopy(url, 'create table webhooks (id int)');
     await onServer(connection => run(connection, 'drop table webhooks'), url);
     await refused({ PETSTORE_DATABASE_URL: url }, /is an unfinished copy: run "petstore copy" again/, 'migrate');
     assert.equal((await copy(full, url)).production.accounts, contentOf(full, 'production').tables['accounts']!.length);
