@@ -194,7 +194,7 @@ export async function measurePostgres(
 }
 
 /** Creates a database on a PostgreSQL server. It is dropped with its owner. */
-async function createDatabase(url: string): Promise<{ url: string } & AsyncDisposable> {
+export async function createDatabase(url: string): Promise<{ url: string } & AsyncDisposable> {
   const name = `petstore_bench_${randomBytes(4).toString('hex')}`;
   const execute = async (sql: string) => {
     const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 3000 });

@@ -31,6 +31,7 @@ const otherRows = {
   'create-delivered': 'creates with a webhook and a stream, compared with the same without',
   backlog: 'list, get, create and the next delivery, with a million undelivered deliveries',
   import: 'imports, compared with creates, and other traffic beside them',
+  fairness: 'deliveries of one account, beside the imports of another, on both engines',
   search: 'searches, places and facets, compared with a plain page of the list',
   postgres: 'list, get and create on PostgreSQL (PETSTORE_TEST_DATABASE_URL)',
 };

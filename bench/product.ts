@@ -9,7 +9,7 @@ import { fillDatabase } from './fill.ts';
 import { cores, type Running, run, start } from './processes.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
-const launcher = new URL('../bin/petstore', import.meta.url).pathname;
+export const launcher = new URL('../bin/petstore', import.meta.url).pathname;
 
 /** A data directory with pets in production, and an API key. */
 export interface Store extends Disposable {
@@ -64,11 +64,12 @@ export function storeEnvironment(directory: string, databaseUrl?: string): NodeJ
 export async function createKey(
   launcher: string,
   env: NodeJS.ProcessEnv,
+  email = 'bench@example.org',
 ): Promise<{ readonly accountId: number; readonly token: string }> {
   const petstore = async (...command: string[]) =>
     JSON.parse(await run(cores.load, [launcher, ...command, '--json'], { env }));
   const limits = ['--plan', 'enterprise', '--per-minute', '1000000000', '--per-day', '1000000000'];
-  const account = await petstore('account', 'create', '--email', 'bench@example.org', '--name', 'Bench', ...limits);
+  const account = await petstore('account', 'create', '--email', email, '--name', 'Bench', ...limits);
   const { token } = await petstore('key', 'create', '--account', String(account.id));
   return { accountId: account.id, token };
 }

@@ -1,5 +1,6 @@
 import type { Measured } from './load.ts';
 import { type Backlog, type DeliveryRate, RECEIVERS, type StreamResult } from './measure-events.ts';
+import type { Fairness } from './measure-fairness.ts';
 import type { Imports } from './measure-import.ts';
 import type { Comparison } from './measure-requests.ts';
 import type { SearchTime } from './measure-search.ts';
@@ -27,6 +28,8 @@ export interface Results {
   readonly createsWithEvents?: Rounds<'delivered' | 'alone'>;
   readonly backlog?: Backlog;
   readonly imports?: Imports;
+  /** A string says why PostgreSQL was skipped. */
+  readonly fairness?: { readonly sqlite: Fairness; readonly postgres: Fairness | string };
   readonly searches?: readonly SearchTime[];
   /** A string says why it was skipped. */
   readonly postgres?: readonly Comparison<'embedded' | 'postgres'>[] | string;
@@ -60,6 +63,9 @@ const IMPORT_SHARE = 0.5;
 /** Target: the maximum ratio of the p99 of other traffic beside an import to that without. */
 const IMPORT_P99_MAX = 2;
 
+/** Target: the maximum p95 of an account's deliveries beside the imports of another account. */
+const BESIDE_P95_MS = 250;
+
 /** Returns the results as a Markdown page. */
 export function report(results: Results): string {
   const { date, machine, versions, effort, disk } = results;
@@ -84,6 +90,7 @@ export function report(results: Results): string {
     ...section('The list while 50 pages a second are read', results.pages && pagesTable(results.pages)),
     ...section('Webhooks and event streams', eventTable(results)),
     ...section('Imports', results.imports && importTable(results.imports)),
+    ...section('Deliveries beside imports', fairnessTable(results)),
     ...section(`Searches among ${count(results.pets.large)} pets`, results.searches && searchTable(results.searches)),
     ...section('PostgreSQL', typeof results.postgres === 'string' ? results.postgres : postgresTable(results.postgres)),
   ].join('\n\n');
@@ -160,6 +167,10 @@ function targetTable(results: Results): string | undefined {
       `${times.toFixed(2)} ×`,
       times <= IMPORT_P99_MAX,
     ]);
+  }
+  for (const [engine, { beside }] of fairnessByEngine(results)) {
+    const what = `delivery beside imports of another account, p95, ${engine}`;
+    rows.push([what, `≤ ${BESIDE_P95_MS} ms`, ms(beside.p95Ms), beside.p95Ms <= BESIDE_P95_MS]);
   }
   rows.push(...eventTargets(results));
   if (rows.length === 0) return undefined;
@@ -367,6 +378,23 @@ function importTable(found: Imports): string {
       ['the same without an import', ...latency(found.traffic)],
     ],
   );
+}
+
+function fairnessByEngine({ fairness }: Results): [engine: string, found: Fairness][] {
+  if (fairness === undefined) return [];
+  const { sqlite, postgres } = fairness;
+  return [
+    ['SQLite', sqlite],
+    ...(typeof postgres === 'string' ? [] : [['PostgreSQL', postgres] as [string, Fairness]]),
+  ];
+}
+
+function fairnessTable(results: Results): string | undefined {
+  const rows = fairnessByEngine(results).flatMap(([engine, { idle, beside }]) => [
+    [`${engine}, without other traffic`, ms(idle.p50Ms), ms(idle.p95Ms)],
+    [`${engine}, beside imports of another account`, ms(beside.p50Ms), ms(beside.p95Ms)],
+  ]);
+  return rows.length === 0 ? undefined : table(['From a request to its delivery', 'p50', 'p95'], rows);
 }
 
 function searchTable(found: readonly SearchTime[]): string {

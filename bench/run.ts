@@ -11,6 +11,7 @@ import {
   measureLatency,
   measureStreams,
 } from './measure-events.ts';
+import { measureFairness } from './measure-fairness.ts';
 import { measureImport } from './measure-import.ts';
 import { measurePages } from './measure-pages.ts';
 import {
@@ -110,15 +111,26 @@ async function measure(options: Options): Promise<Omit<Results, 'date' | 'machin
   }
   if (wants('backlog')) results.backlog = await measureBacklog(options.backlog, { ...brief, seconds: 1 });
   if (wants('import')) results.imports = await measureImport(brief);
+  if (wants('fairness')) {
+    results.fairness = {
+      sqlite: await measureFairness(effort),
+      postgres: await onPostgres(url => measureFairness(effort, url)),
+    };
+  }
   if (wants('search')) results.searches = await measureSearch(large, brief);
   if (wants('postgres')) {
-    const url = process.env.PETSTORE_TEST_DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres';
-    results.postgres = await measurePostgres(url, SMALL, effort).catch((error: { code?: unknown } & Error) => {
-      if (error.code !== 'ECONNREFUSED') throw error;
-      return 'Skipped: no server is reachable at PETSTORE_TEST_DATABASE_URL.';
-    });
+    results.postgres = await onPostgres(url => measurePostgres(url, SMALL, effort));
   }
   return { ...results, effort: { seconds, rounds }, disk, pets: { small: SMALL, large } };
+}
+
+/** Measures on PostgreSQL, or returns why that was skipped. */
+async function onPostgres<T>(measure: (url: string) => Promise<T>): Promise<T | string> {
+  const url = process.env.PETSTORE_TEST_DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres';
+  return measure(url).catch((error: { code?: unknown } & Error) => {
+    if (error.code !== 'ECONNREFUSED') throw error;
+    return 'Skipped: no server is reachable at PETSTORE_TEST_DATABASE_URL.';
+  });
 }
 
 /** Aborts a run that takes far too long. */
