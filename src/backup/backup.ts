@@ -3,6 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import type { Config, DatabaseLocation } from '../config.ts';
 import type { Clock } from '../lib/clock.ts';
 import { StorageError } from '../lib/storage/database.ts';
+import { requireComplete } from '../lib/storage/open.ts';
 import { type PostgresSnapshot, withPostgresSnapshots } from '../lib/storage/postgres/snapshots.ts';
 import { copySqlite, openCopy } from '../lib/storage/sqlite/copy.ts';
 import { createDirectory } from '../lib/storage/sqlite/data-directory.ts';
@@ -10,6 +11,7 @@ import { flushDirectory } from '../lib/storage/sqlite/flush.ts';
 import { formatTime } from '../lib/time.ts';
 import { UserError } from '../lib/user-error.ts';
 import { photos as photosMigration } from '../migrations/0024-photos.ts';
+import { migrations } from '../migrations/index.ts';
 import { openPhotoStore } from '../photos/files/open.ts';
 import { copyPhotos } from '../photos/files/photo-copies.ts';
 import { storedPhotos } from '../photos/references.ts';
@@ -43,11 +45,15 @@ type Deployments = Partial<Record<DeploymentName, BackedUpDeployment>>;
  * Everything is written to a directory beside it, verified and flushed before that gets its name. A backup that was
  * interrupted leaves a directory whose name has `.partial-` in it.
  * @throws {UserError} if the directory holds something or cannot be written, its disk has too little space, or a database is
- *   missing or damaged
+ *   missing, damaged, empty or not complete
  */
 export async function createBackup(deps: BackupDeps, directory: string): Promise<Manifest> {
   const target = resolve(directory);
   requireEmpty(target);
+  for (const location of Object.values(deps.config.locations)) {
+    // Staging may have no file yet.
+    if (!('file' in location) || existsSync(location.file)) await requireComplete(location, migrations);
+  }
   let draft: string | undefined;
   try {
     createDirectory(dirname(target));

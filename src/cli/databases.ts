@@ -5,6 +5,7 @@ import type { Config, DatabaseLocation, DeploymentLocation } from '../config.ts'
 import { getKey } from '../keys/keys.ts';
 import type { SystemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
+import { requireRestored } from '../lib/storage/sqlite/data-directory.ts';
 import { formatTime } from '../lib/time.ts';
 import { UserError } from '../lib/user-error.ts';
 import { migrations } from '../migrations/index.ts';
@@ -139,6 +140,7 @@ export function storedLocations({ locations }: Pick<Config, 'locations'>): [Depl
 /** Throws if nothing was ever stored in the data directory: a command that is run elsewhere must not create a store there. */
 export function requireStore({ locations: { production } }: Pick<Config, 'locations'>): void {
   if (!('file' in production) || hasDatabase(production)) return;
+  requireRestored(production.file);
   throw new UserError(
     `There is no pet store in ${dirname(production.file)}: run the command in the directory of the server, or set PETSTORE_DATA_DIR to its data directory or PETSTORE_DATABASE_URL to its database.`,
   );

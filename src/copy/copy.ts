@@ -5,7 +5,7 @@ import type { Config, DatabaseLocation } from '../config.ts';
 import { assignPositionsIn } from '../events/ordering.ts';
 import { deleteFact } from '../facts.ts';
 import type { Clock } from '../lib/clock.ts';
-import { missingMigrations, unfinishedCopy } from '../lib/storage/migration.ts';
+import { requireCurrent, unfinishedCopy } from '../lib/storage/migration.ts';
 import type { OfflineDatabase } from '../lib/storage/offline.ts';
 import { openOffline } from '../lib/storage/open.ts';
 import { UserError } from '../lib/user-error.ts';
@@ -52,7 +52,7 @@ export async function copyStore(from: StoreLocations, to: StoreLocations, deps: 
   await using opened = new AsyncDisposableStack();
   requireStore(from.production);
   const source = await openStore(from, deps.clock, opened);
-  for (const database of databasesOf(source)) await requireCurrent(database);
+  for (const database of databasesOf(source)) await requireMigrated(database);
   const target = await openStore(to, deps.clock, opened, { create: true });
   await requireReplaceable(target, to);
   for (const database of databasesOf(source)) {
@@ -160,9 +160,8 @@ async function isServedNow(production: OfflineDatabase, clock: Clock): Promise<b
   return production.engine === 'postgres' && (await production.applied()).length > 0 && isServed(production, clock);
 }
 
-async function requireCurrent(database: OfflineDatabase): Promise<void> {
-  if (missingMigrations(migrations, await database.applied(), database.location).length === 0) return;
-  throw new UserError(`The database at ${database.location} is not up to date: run "petstore migrate" first.`);
+async function requireMigrated(database: OfflineDatabase): Promise<void> {
+  requireCurrent(migrations, await database.applied(), database.location);
 }
 
 /** Requires that a target is empty, or the rest of an interrupted copy. The mark of production covers a staging beside it. */
@@ -183,7 +182,7 @@ const filledByMigrations = ['categories', 'facts'];
 
 async function isEmpty(database: OfflineDatabase): Promise<boolean> {
   if ((await database.applied()).length === 0) return true;
-  await requireCurrent(database);
+  await requireMigrated(database);
   for (const { name } of copiedTables) {
     if (filledByMigrations.includes(name)) continue;
     if ((await database.rows(`select 1 from "${name}" limit 1`)).length > 0) return false;

@@ -3,9 +3,10 @@ import { basename, join } from 'node:path';
 import type { Config, DeploymentLocation } from '../config.ts';
 import { CLOCK_TOLERANCE_MS } from '../events/ordering.ts';
 import type { Clock } from '../lib/clock.ts';
+import { requireComplete } from '../lib/storage/open.ts';
 import { withPostgresSnapshots } from '../lib/storage/postgres/snapshots.ts';
 import { copySqlite, openCopy } from '../lib/storage/sqlite/copy.ts';
-import { UserError } from '../lib/user-error.ts';
+import { migrations } from '../migrations/index.ts';
 import { openPhotoStore } from '../photos/files/open.ts';
 import { damageOf } from '../photos/files/photo-copies.ts';
 import type { PhotoStore } from '../photos/files/photo-store.ts';
@@ -44,10 +45,12 @@ const ACCOUNTS_AT_ONCE = 1000;
  * checked as of one moment. The embedded engine's are copied into the data directory first: a check that reads for long
  * would keep the server from shortening its write-ahead log.
  * @returns at most FINDINGS_MAX findings of each check, in the order of checks
+ * @throws {UserError} if a database is not complete, or not of this program's version
  */
 export async function verify(options: VerifyOptions): Promise<Finding[]> {
   // Staging first: production has every account that it names.
   const locations = options.locations.toSorted(([one]) => (one === 'staging' ? -1 : 1));
+  for (const [, location] of options.locations) await requireComplete(location, migrations, { current: true });
   const [first] = locations;
   return first !== undefined && 'file' in first[1]
     ? verifyCopies(options, locations)
@@ -127,7 +130,6 @@ async function findingsOf<Row extends { finding: string | null }>(run: () => Pro
     return await run();
   } catch (error) {
     const { code = '', message } = error as { code?: string; message: string };
-    if (code === '42P01') throw new UserError('The database is not up to date: run "petstore migrate" first.');
     if (!/^SQLITE_(CORRUPT|NOTADB)/.test(code) && !/^XX00/.test(code)) throw error;
     return [{ finding: `The check failed: ${message}.` }] as Row[];
   }

@@ -177,8 +177,17 @@ describe('a backup of the embedded engine', () => {
     // As if it was killed before the last rename.
     renameSync(join(there, 'production.db'), join(there, 'production.db.restoring'));
     const environment = { PETSTORE_DATA_DIR: there };
-    await refused(environment, /^There is no pet store in /, 'account', 'list');
-    await refused(environment, /^A restore of .* was interrupted: run "petstore restore" again/, 'migrate');
+    for (const command of [
+      'account list',
+      'migrate',
+      'migrate --plan',
+      'verify',
+      'compact',
+      `backup ${there}-backup`,
+    ]) {
+      const sentence = /^A restore of .* was interrupted: run "petstore restore" again/;
+      await refused(environment, sentence, ...command.split(' '));
+    }
     await jsonOf(environment, 'restore', backup);
     assert.equal((await jsonOf(environment, 'account', 'list')).length, 1);
     assert.deepEqual(readdirSync(there).sort(), ['production.db', 'serve.lock', 'staging.db']);

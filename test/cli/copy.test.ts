@@ -16,6 +16,7 @@ import { migrations } from '../../src/migrations/index.ts';
 import { type Environment, jsonOf, petstore, refused, textOf } from '../support/commands.ts';
 import { createDatabase, onServer, run, silent, withoutPostgres } from '../support/engines.ts';
 import { anew, openExampleStore, prepare, sendExample } from '../support/examples.ts';
+import { killedAt } from '../support/killed-command.ts';
 import { openBlocker } from '../support/lock-waits.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { describeUnless } from '../support/selection.ts';
@@ -211,9 +212,8 @@ describeUnless(withoutPostgres, 'petstore copy', () => {
     const environment = { PETSTORE_DATABASE_URL: url };
     await jsonOf(environment, 'migrate');
     await killCopy(url, 'lock table webhooks in share mode');
-    for (const command of ['account list', 'migrate', 'pet list --deployment staging']) {
-      await refused(environment, /is an unfinished copy: run "petstore copy" again/, ...command.split(' '));
-    }
+    for (const command of [...READING, 'migrate', 'pet list --deployment staging'])
+      await unfinished(environment, command);
     await assert.rejects(serve({ environment }), /is an unfinished copy/);
     const rows = await copy(full, url);
     assert.equal(rows.production.accounts, contentOf(full, 'production').tables['accounts']!.length);
@@ -221,8 +221,22 @@ describeUnless(withoutPostgres, 'petstore copy', () => {
 
     // Interrupted at its end, between the two deployments.
     await onServer(connection => run(connection, `insert into migrations values ('unfinished-copy', 0)`), url);
-    await refused(environment, /is an unfinished copy/, 'account', 'list');
+    for (const command of READING) await unfinished(environment, command);
     assert.deepEqual(await copy(full, url), rows);
+  });
+
+  it('leaves an unfinished copy on the embedded engine when it is killed, which another copy replaces', async () => {
+    const directory = join(temporaryDirectory(), 'new');
+    const environment = { PETSTORE_DATA_DIR: directory };
+    // Without a row, and with those of production.
+    for (const nth of [3, 150]) {
+      const step = killedAt(nth, settings, 'copy', '--from', full, '--to', directory);
+      assert.match(step ?? '', /^Copying [a-z_]+ \d+ %$/);
+      for (const command of [...READING, 'migrate', 'compact']) await unfinished(environment, command);
+    }
+    await copy(full, directory);
+    assert.deepEqual(contentOf(directory, 'production'), contentOf(full, 'production'));
+    await jsonOf(environment, 'compact');
   });
 
   it('can be run again after it was killed while it created the tables', async () => {
@@ -243,6 +257,13 @@ describeUnless(withoutPostgres, 'petstore copy', () => {
     assert.match(await textOf(environment, 'pet', 'list', '--deployment', 'staging'), /Minka|Rex|Bella/);
   });
 });
+
+/** Commands that read a database. */
+const READING = ['account list', 'verify', 'migrate --plan', `backup ${temporaryDirectory()}`];
+
+async function unfinished(environment: Environment, command: string): Promise<void> {
+  await refused(environment, /is an unfinished copy: run "petstore copy" again/, ...command.split(' '));
+}
 
 async function openStore(environment: Environment, known?: { token: string }) {
   const service = await serve({

@@ -58,7 +58,9 @@ for (const { name, skip, create } of emptyPlaces.slice(0, 2)) {
         steps.push(step);
         if (step.startsWith('Verifying')) assert.deepEqual(filesOf(there), []);
         else {
-          await refused(there, NOT_RESTORED, 'migrate');
+          for (const command of ['migrate', 'migrate --plan', 'verify', `backup ${temporaryDirectory()}`]) {
+            await refused(there, NOT_RESTORED, ...command.split(' '));
+          }
           await assert.rejects(serve({ environment: there }), NOT_RESTORED);
         }
       }

@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import process from 'node:process';
+import { requireComplete } from '../../lib/storage/open.ts';
 import { UserError } from '../../lib/user-error.ts';
+import { migrations } from '../../migrations/index.ts';
 import type { Command } from '../command.ts';
 import { requireStore } from '../databases.ts';
 import { table } from '../terminal.ts';
@@ -29,6 +31,7 @@ export const compact: Command = {
     ]);
     const lock = lockDataDirectory(directory);
     try {
+      for (const [, file] of files) await requireComplete({ file: file! }, migrations);
       requireSpace(directory, Math.max(...files.map(([, file]) => compactionSpace(file!))), 'petstore compact');
       const compacted = files.map(([name, file], index) => {
         if (!json) terminal.showProgress?.(`Rewriting ${name}`, index / files.length);

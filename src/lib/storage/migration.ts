@@ -76,13 +76,26 @@ export function missingMigrations(
   location: string,
 ): readonly Migration[] {
   const unknown = applied.filter(name => !migrations.some(migration => migration.name === name));
-  if (unknown.includes(unfinishedCopy.name)) {
-    throw new UserError(`The database at ${location} is an unfinished copy: run "petstore copy" again.`);
-  }
+  requireCopied(unknown, location);
   if (unknown.length > 0) {
     throw new UserError(
       `The database at ${location} is newer than this program: it has ${unknown.at(-1)}. Use a newer release.`,
     );
   }
   return migrations.filter(({ name }) => !applied.includes(name));
+}
+
+/**
+ * Requires that a database has all migrations.
+ * @throws {UserError} naming the command that runs the missing ones; or as `missingMigrations`
+ */
+export function requireCurrent(migrations: readonly Migration[], applied: readonly string[], location: string): void {
+  if (missingMigrations(migrations, applied, location).length === 0) return;
+  throw new UserError(`The database at ${location} is not up to date: run "petstore migrate" first.`);
+}
+
+/** Throws a UserError if one of these migrations is the mark of an unfinished copy. */
+export function requireCopied(applied: readonly string[], location: string): void {
+  if (!applied.includes(unfinishedCopy.name)) return;
+  throw new UserError(`The database at ${location} is an unfinished copy: run "petstore copy" again.`);
 }

@@ -1,5 +1,5 @@
 import type { Database, OpenOptions } from './database.ts';
-import type { Migration } from './migration.ts';
+import { type Migration, missingMigrations, requireCopied, requireCurrent } from './migration.ts';
 import type { MigrationState } from './migration-report.ts';
 import type { OfflineDatabase } from './offline.ts';
 
@@ -26,19 +26,42 @@ export async function openDatabase(
 
 /**
  * Returns what a database, which may not exist, has and lacks of the migrations. Changes nothing.
- * @throws {UserError} if it is not a database of this program
+ * @throws {UserError} if it is not a database of this program, or a copy or restore of it was interrupted
  * @throws {StorageError} `unavailable` if the server cannot be reached
  */
 export async function migrationState(
   location: DatabaseLocation,
   migrations: readonly Migration[],
 ): Promise<MigrationState> {
+  const state = await readMigrationState(location, migrations);
+  requireCopied(state.applied, state.location);
+  return state;
+}
+
+async function readMigrationState(location: DatabaseLocation, migrations: readonly Migration[]) {
   if ('file' in location) {
     const { sqliteMigrationState } = await import('./sqlite/migrate.ts');
     return sqliteMigrationState(location.file, migrations);
   }
   const { postgresMigrationState } = await import('./postgres/migrate.ts');
   return postgresMigrationState(location.url, location.schema, migrations);
+}
+
+/**
+ * Requires of a database that a command reads without `openDatabase` what that requires: that no copy or restore of it was
+ * interrupted, and that it is not newer than this program.
+ * @param current whether it must have all migrations; otherwise it must have some
+ * @throws {UserError} if that is not so
+ * @throws {StorageError} `unavailable` if the server cannot be reached
+ */
+export async function requireComplete(
+  database: DatabaseLocation,
+  migrations: readonly Migration[],
+  { current = false } = {},
+): Promise<void> {
+  const { applied, location } = await migrationState(database, migrations);
+  const require = current || applied.length === 0 ? requireCurrent : missingMigrations;
+  require(migrations, applied, location);
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Log } from '../../log.ts';
 import { UserError } from '../../user-error.ts';
 import { StorageError } from '../database.ts';
-import { createMigrationsTable, dialects, type Migration, missingMigrations } from '../migration.ts';
+import { createMigrationsTable, dialects, type Migration, missingMigrations, requireCurrent } from '../migration.ts';
 import { MigrationReport, type MigrationState, workedTables } from '../migration-report.ts';
 import { type Connection, type PostgresServer, postgresServer } from './connection.ts';
 
@@ -57,9 +57,7 @@ export async function requireMigrated(
   server: PostgresServer,
   migrations: readonly Migration[],
 ) {
-  if ((await missing(connection, server, migrations)).length > 0) {
-    throw new UserError(`The database at ${server.location} is not up to date: run "petstore migrate" first.`);
-  }
+  requireCurrent(migrations, await appliedNames(connection, server), server.location);
 }
 
 /**

@@ -4,6 +4,7 @@ import { UserError } from '../../user-error.ts';
 import { createMigrationsTable, dialects, type Migration, missingMigrations } from '../migration.ts';
 import { MigrationReport, type MigrationState, workedTables } from '../migration-report.ts';
 import { readSqlite, type SqliteConnection } from './connection.ts';
+import { requireRestored } from './data-directory.ts';
 import { openingError } from './errors.ts';
 
 /**
@@ -44,9 +45,11 @@ export function migrateSqlite(
 
 /**
  * Returns what a file has and lacks of the migrations. Changes nothing.
- * @throws {UserError} if the file cannot be read, or is not one of the databases of this program
+ * @throws {UserError} if the file cannot be read, is not one of the databases of this program, or a restore of it was
+ *   interrupted
  */
 export function sqliteMigrationState(file: string, migrations: readonly Migration[]): MigrationState {
+  requireRestored(file);
   if (!existsSync(file)) return stateOf(() => [], file, migrations);
   try {
     return readSqlite(file, rows => stateOf(rows, file, migrations));
