@@ -46,9 +46,24 @@ type Store = Partial<Record<DeploymentName, OfflineDatabase>> & { readonly produ
  * of events and the next ids. Until it is complete, every process refuses to open it, and another copy replaces it. Photos
  * that the target has already, because both stores have them in one place, are not copied.
  * @throws {UserError} if a store is being served, the source is missing or not up to date, files of its photos are missing,
- *   or the target holds data
+ *   or the target holds data; or a file of a photo cannot be read or written
  */
 export async function copyStore(from: StoreLocations, to: StoreLocations, deps: CopyDeps): Promise<Copied> {
+  try {
+    return await copyBetween(from, to, deps);
+  } catch (error) {
+    throw fileError(error);
+  }
+}
+
+/** Returns a sentence for the operator if `error` is one of the file system; else returns `error`. */
+function fileError(error: unknown): unknown {
+  const { code, path, dest = path } = error as NodeJS.ErrnoException & { readonly dest?: string };
+  if (code === undefined || dest === undefined) return error;
+  return new UserError(`${dest} cannot be read or written (${code}).`, { cause: error });
+}
+
+async function copyBetween(from: StoreLocations, to: StoreLocations, deps: CopyDeps): Promise<Copied> {
   await using opened = new AsyncDisposableStack();
   requireStore(from.production);
   const source = await openStore(from, deps.clock, opened);

@@ -99,6 +99,8 @@ for (const { name, skip, create } of emptyPlaces) {
       assert.match(lost.errors, /^Nothing was copied: of 1 photos of production, 1 lack files in /);
       assert.ok(lost.errors.includes(`${id} (600.jpg)`), lost.errors);
       assert.ok(!existsSync(other));
+      const nowhere = await copyTo(here, '--from-photos', kept, '--to-photos', '/dev/null/photos');
+      assert.match(nowhere.errors, /^\/dev\/null\/photos\/\S+ cannot be read or written \(ENOTDIR\)\.$/m);
     });
 
     it('are found by verify if one byte of a size has changed', async () => {

@@ -3,10 +3,15 @@ import { closeSync, openSync, readdirSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import Sqlite from 'better-sqlite3';
+import { readConfig } from '../../src/config.ts';
 import { createHold } from '../../src/holds/holds.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { openDatabase } from '../../src/lib/storage/open.ts';
+import { migrations } from '../../src/migrations/index.ts';
 import { checks } from '../../src/verify/checks.ts';
-import { type Environment, jsonOf, petstore } from '../support/commands.ts';
-import { createDatabase, onServer, run, withoutPostgres } from '../support/engines.ts';
+import { type Environment, jsonOf, petstore, refused } from '../support/commands.ts';
+import { emptyPlaces } from '../support/empty-places.ts';
+import { createDatabase, onServer, run, silent, withoutPostgres } from '../support/engines.ts';
 import { skipFor } from '../support/selection.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { addPet, onData } from './store-commands.ts';
@@ -228,6 +233,32 @@ for (const { name, skip, ids, oneByOne, create } of places) {
       await first.execute('delete from accounts where id = 2');
       const { code, printed } = await petstore(first.environment, 'verify');
       assert.deepEqual([printed, code], ['staging, accounts: Account 2 does not exist, but rows name it.\n', 1]);
+    });
+  });
+}
+
+for (const { name, skip, create } of emptyPlaces) {
+  describe(`petstore verify and backup ${name} of another schema`, { skip }, () => {
+    it('name the command that is missing', async t => {
+      const { environment, close } = await create();
+      t.after(close);
+      const places = readConfig(environment).locations;
+      const options = { clock: systemClock(), role: 'cli', migrate: true, log: silent, onFailed() {} } as const;
+      for (const location of [places.production, places.staging]) {
+        const earlier = await openDatabase(location, { ...options, migrations: migrations.slice(0, -1) });
+        await earlier.close();
+      }
+      const sentence = /^The database at .* is not up to date: run "petstore migrate" first\.$/m;
+      await refused(environment, sentence, 'verify');
+      // A backup before an upgrade.
+      await jsonOf(environment, 'backup', join(temporaryDirectory(), 'backup'));
+
+      const empty = await create();
+      t.after(empty.close);
+      const missing = 'PETSTORE_DATABASE_URL' in environment ? sentence : /^There is no pet store in /;
+      for (const command of [['verify'], ['backup', join(temporaryDirectory(), 'empty')]]) {
+        await refused(empty.environment, missing, ...command);
+      }
     });
   });
 }
