@@ -105,7 +105,7 @@ async function record(tx: Transaction, row: ImportRow, result: ChunkResult): Pro
 }
 
 async function afterRows(tx: Transaction, row: ImportRow): Promise<Partial<Progress>> {
-  return row.mode === 'replace' ? { state: 'removing', after_id: 0 } : afterAnimals(tx, row);
+  return row.mode === 'replace' ? { state: 'removing' } : afterAnimals(tx, row);
 }
 
 const chunkOf = query((db, p: Params<{ id: number; number: number }>) =>

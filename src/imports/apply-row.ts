@@ -22,7 +22,7 @@ import {
   rowErrors,
   shortened,
 } from './convert.ts';
-import type { ImportError, ImportRow } from './import.ts';
+import { type ImportError, type ImportRow, petsPlanned } from './import.ts';
 import { invalidLine, objectIn } from './json-line.ts';
 import { type PhotoCell, PhotoPlanner, type WantedPhotos } from './photos/want.ts';
 import type { ImportRecord } from './records.ts';
@@ -200,10 +200,8 @@ export class RowApplier {
     const read = newPets.read(change.body, false);
     if ('errors' in read) return rowErrors(read.errors, change);
     const petsMax = boundOf(this.#rules.bounds, this.#row, 'pets');
-    // A dry run has rolled back what its earlier chunks added.
-    const petsPlanned = this.#row.dry_run === 0 ? 0 : this.#row.created;
     const categories = newCategoriesOf(this.#rules, this.#row);
-    const bounds = { petsMax, petsPlanned };
+    const bounds = { petsMax, petsPlanned: petsPlanned(this.#row) };
     const pet = await createPet(this.#tx, this.#row.account_id, read.value as NewPet, categories, bounds);
     return { outcome: 'created', pet };
   }

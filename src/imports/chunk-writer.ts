@@ -17,13 +17,12 @@ import { invalidImport } from './invalid-import.ts';
 import { objectIn } from './json-line.ts';
 import type { ImportOptions } from './options.ts';
 import { recordErrors } from './record-errors.ts';
-import type { ImportRecord } from './records.ts';
+import { CHUNK_ROWS, type ImportRecord } from './records.ts';
 import { UNCLEAR_KEY } from './removals.ts';
 
 /** How long the next part of a file may take before the import counts as abandoned, in milliseconds. */
 export const RECEIVING_MS = 2 * 60_000;
 const ROWS_MAX = 1_000_000;
-const CHUNK_ROWS = 25;
 const CHUNK_CHARACTERS = 32 * 1024;
 /** The rows that are stored in one transaction. */
 const BATCH_CHUNKS = 20;

@@ -4,6 +4,7 @@ import { type Engine, onEachEngine } from '../../test/support/engines.ts';
 import { addImporters } from '../../test/support/import-accounts.ts';
 import { steps } from '../accounts/deletion/steps.ts';
 import { findCategory } from '../categories/rows.ts';
+import { createHold } from '../holds/holds.ts';
 import { testClock } from '../lib/clock.ts';
 import { StorageError } from '../lib/storage/database.ts';
 import { DAY_MS } from '../lib/time.ts';
@@ -242,6 +243,29 @@ describe('the job of imports', () => {
         assert.equal(code, 'pet_limit_exceeded');
         assert.match(message, /^The account has 40 animals, and its plan allows 40\./);
       }
+    });
+
+    it('deletes animals that the file lacks before rows need their room, also in a dry run', async () => {
+      const store = await openStore(engine, { pets: 120 });
+      const { database } = store;
+      await store.begin(csv(120));
+      await store.work();
+      // One of the animals to delete is on hold.
+      const held = await database.write(tx => createHold(tx, owner, { petIds: [100] }, 1));
+      assert.deepEqual(held.petIds, [100]);
+      // 20 animals stay, and 100 are new.
+      const file = csv(20) + csv(100).replace(/^.*\n/, '').replaceAll('A-', 'B-');
+      const counts: number[] = [];
+      for (const dryRun of [true, false]) {
+        const id = await store.begin(file, { mode: 'replace', dryRun, confirmRemovals: 100 });
+        while ((await store.work(1)) > 0) counts.push(await petsIn(database));
+        const { state, created, unchanged, removed, failed } = await getImport(database, owner, id);
+        assert.deepEqual([state, created, unchanged, removed, failed], ['completed', 99, 20, 99, 2]);
+        const codes = (await importErrors(database, id, 0, 9)).map(({ error }) => JSON.parse(error).code);
+        assert.deepEqual(codes, ['pet_reserved', 'pet_limit_exceeded']);
+      }
+      assert.equal(await petsIn(database), 120);
+      assert.deepEqual([Math.max(...counts), Math.min(...counts) >= 120 - 50], [120, true], counts.join());
     });
 
     it('deletes nothing if it is not clear which animal a row is', async () => {

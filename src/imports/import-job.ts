@@ -14,7 +14,7 @@ import { TOO_MANY_BYTES } from './budget.ts';
 import { cleanUp } from './clean-up.ts';
 import type { ImportRow } from './import.ts';
 import { afterAnimals } from './photos/completion.ts';
-import { checkRemovals, removePets } from './removals.ts';
+import { checkRemovals, needsRemovals, removePets } from './removals.ts';
 import { runImportStep } from './steps.ts';
 
 /** What the job needs. */
@@ -98,7 +98,9 @@ export async function stepOf(deps: ImportDeps, due: ImportRow): Promise<number> 
       return checkRemovals(database, due);
     case 'applying':
       if (await isOverEventBytes(deps, due)) return fail(database, due, problem(TOO_MANY_BYTES, EVENTS_REACHED));
-      return applyChunk(database, due, rules);
+      return (await needsRemovals(database, due, boundOf(rules.bounds, due, 'pets')))
+        ? removePets(database, due)
+        : applyChunk(database, due, rules);
     case 'fetching':
       return runImportStep(database, due, afterAnimals);
     case 'removing':

@@ -161,6 +161,11 @@ export function needConfirmation({ removals, existing }: Pick<ImportRow, 'remova
 
 const REMOVALS_SHARE = 0.2;
 
+/** Returns how many more animals the account would have by now: a dry run has rolled back what it added and deleted. */
+export function petsPlanned({ dry_run, created, removed }: ImportRow): number {
+  return dry_run === 0 ? 0 : created - removed;
+}
+
 /** The request or command that began an import. */
 export function originOf({ origin }: ImportRow): Origin {
   return JSON.parse(origin);

@@ -10,6 +10,9 @@ export type ImportFormat = 'csv' | 'ndjson';
  */
 export type ImportRecord = readonly [line: number, content: readonly string[] | string, firstLine?: number];
 
+/** The most rows of a chunk, which one transaction applies. */
+export const CHUNK_ROWS = 25;
+
 /**
  * Yields the rows of a file as it arrives; of CSV, the first one has the names of the columns.
  * @throws {Problem} `invalid_import` where they cannot be told apart; what reading throws

@@ -1,10 +1,12 @@
 import { Problem } from '../lib/http/problem.ts';
+import { countOwned } from '../pets/counts.ts';
 import { deletePet } from '../pets/pets.ts';
-import { type Database, type Params, query, sql, type Transaction } from '../schema.ts';
+import { type Database, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
 import { BatchFailed, type Failures, runBatchStep } from './batch-step.ts';
-import { type ImportError, type ImportRow, needConfirmation } from './import.ts';
+import { type ImportError, type ImportRow, needConfirmation, petsPlanned } from './import.ts';
 import { afterAnimals } from './photos/completion.ts';
 import { recordErrors } from './record-errors.ts';
+import { CHUNK_ROWS } from './records.ts';
 import { type Progress, runImportStep } from './steps.ts';
 
 /** The code of an import that would delete more than 20 % of the animals. */
@@ -38,6 +40,15 @@ export function checkRemovals(database: Database, row: ImportRow): Promise<numbe
     await recordErrors(tx, row.id, [{ level: 'warning', code: TOO_MANY, message }]);
     return { ...counts, state: 'applying', after_id: 0, warnings: row.warnings + 1 };
   });
+}
+
+/**
+ * Reports whether an import needs the room of pets that the file lacks for its next rows. Then `removePets` comes first. Rows
+ * come first otherwise, so that an import that ends early has deleted few pets without adding others.
+ */
+export async function needsRemovals(reader: Reader, row: ImportRow, petsMax: number): Promise<boolean> {
+  if (row.mode !== 'replace' || row.next_chunk >= row.chunks || row.after_id >= row.up_to_id) return false;
+  return (await countOwned(reader, row.account_id)) + petsPlanned(row) + CHUNK_ROWS > petsMax;
 }
 
 /** Deletes some of the pets that the file lacks, as `DELETE /v1/pets/{petId}` does; reserved ones stay and are errors. */
@@ -86,7 +97,7 @@ async function record(
   row: ImportRow,
   { lastId, removed, errors }: Removal,
 ): Promise<Partial<Progress>> {
-  if (lastId === undefined) return afterAnimals(tx, row);
+  if (lastId === undefined) return row.state === 'applying' ? { after_id: row.up_to_id } : afterAnimals(tx, row);
   await recordErrors(tx, row.id, errors);
   return { after_id: lastId, removed: row.removed + removed, failed: row.failed + errors.length };
 }
