@@ -6,7 +6,7 @@ import { createEncryptor, type Encryptor } from '../lib/encryption.ts';
 import type { Log } from '../lib/log.ts';
 import type { Database } from '../lib/storage/database.ts';
 import { openDatabase } from '../lib/storage/open.ts';
-import { isRestoring, markRestoring } from '../lib/storage/postgres/migrate.ts';
+import { analyze, isRestoring, markRestoring } from '../lib/storage/postgres/migrate.ts';
 import { withPostgresSnapshots } from '../lib/storage/postgres/snapshots.ts';
 import { openCopy } from '../lib/storage/sqlite/copy.ts';
 import { createPrivateFile, RESTORING } from '../lib/storage/sqlite/data-directory.ts';
@@ -271,6 +271,7 @@ async function restorePostgres(
     const options = ['--no-owner', '--no-privileges', '--exit-on-error', '--single-transaction', ...replacing];
     const dump = join(source, manifest.deployments[name]!.file);
     await runOnPostgres('pg_restore', [...options, dump], { url, environment });
+    await analyze(url);
   }
   for (const [, { url }] of databases) await markRestoring(url, false);
   const webhooks = [];

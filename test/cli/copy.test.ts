@@ -116,6 +116,7 @@ describeUnless(withoutPostgres, 'petstore copy', () => {
         await first.stop();
 
         await (toPostgres ? copy(directory, url) : copy(url, directory));
+        if (toPostgres) assert.equal(await countedPets(url), 2);
         second = await openStore(target, first.key);
         assert.deepEqual(await stateOf(second), before);
         const again = await second.post('/pets', { name: 'Minka', categoryId: 2 }, 'once');
@@ -137,6 +138,12 @@ describeUnless(withoutPostgres, 'petstore copy', () => {
         await receiver.close();
       }
     });
+  }
+
+  /** Returns the number of animals by which PostgreSQL plans. */
+  async function countedPets(url: string): Promise<number> {
+    const counted = `select reltuples from pg_class where oid = 'public.pets'::regclass`;
+    return (await onServer(connection => run(connection, counted), url))[0]!['reltuples'];
   }
 
   it('refuses a store that is being served, as source and as target', async () => {

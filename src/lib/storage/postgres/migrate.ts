@@ -115,6 +115,11 @@ export async function markRestoring(url: string, restoring: boolean): Promise<vo
   await queryOnce(url, restoring ? `create schema if not exists ${RESTORING}` : `drop schema if exists ${RESTORING}`);
 }
 
+/** Counts the values of all tables, so that PostgreSQL does not plan for empty ones until it does so itself. */
+export async function analyze(url: string): Promise<void> {
+  await queryOnce(url, 'analyze');
+}
+
 async function queryOnce(url: string, statement: string) {
   const connection = await postgresServer(url, undefined).connect('petstore restore');
   try {
