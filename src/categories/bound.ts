@@ -7,13 +7,19 @@ import { type Params, query, type Reader, type Transaction } from '../schema.ts'
  * What becomes of a pet in an unknown category: `strict` rejects it, otherwise it creates a placeholder. A number is how many
  * categories the account may have created; `open` is no bound.
  */
-export type NewCategories = 'open' | 'strict' | Bounds['categories'];
+export type NewCategories = 'open' | 'strict' | Bounds['categories'] | PlannedCategories;
+
+export interface PlannedCategories {
+  readonly max: Bounds['categories'];
+  /** How many count beside those that the account has created: those of a dry run. */
+  readonly planned: number;
+}
 
 /** Returns what becomes of a caller's pets in unknown categories. */
 export function newCategoriesOf(
   { categories, bounds }: { readonly categories: 'open' | 'strict'; readonly bounds: Partial<Bounds> },
   caller: { readonly plan: string },
-): NewCategories {
+): 'strict' | Bounds['categories'] {
   return categories === 'strict' ? 'strict' : boundOf(bounds, caller, 'categories');
 }
 

@@ -19,10 +19,13 @@ export async function ensureCategory(
 ): Promise<void> {
   if (await exists(tx, id)) return;
   if (categories === 'strict') throw categoryNotFound(id, '/categoryId');
-  if (categories !== 'open' && !(await hasRoom(tx, creatorId, categories))) {
-    // Another pet of the account may have created it meanwhile.
-    if (await exists(tx, id)) return;
-    throw categoryLimitExceeded(categories);
+  if (categories !== 'open') {
+    const { max, planned } = typeof categories === 'number' ? { max: categories, planned: 0 } : categories;
+    if (!(await hasRoom(tx, creatorId, max - planned))) {
+      // Another pet of the account may have created it meanwhile.
+      if (await exists(tx, id)) return;
+      throw categoryLimitExceeded(max);
+    }
   }
 
   let slug = `category-${id}`;

@@ -6,6 +6,7 @@ import { BatchFailed, type Failures, runBatchStep } from './batch-step.ts';
 import { type ImportError, type ImportRow, KEEPS_FILE } from './import.ts';
 import { afterAnimals } from './photos/completion.ts';
 import type { WantedPhotos } from './photos/want.ts';
+import { recordPlanned } from './planned-categories.ts';
 import { recordErrors } from './record-errors.ts';
 import type { ImportRecord } from './records.ts';
 import { type Progress, runImportStep } from './steps.ts';
@@ -30,6 +31,8 @@ interface ChunkResult {
   readonly errors: readonly ImportError[];
   readonly warnings: readonly ImportError[];
   readonly photos: WantedPhotos;
+  /** The categories that a dry run would have created. */
+  readonly categories: readonly number[];
 }
 
 /** @param failures the rows that are known to fail, by index */
@@ -55,7 +58,9 @@ async function applyRows(
     }
   }
   const { photos, warnings } = applier;
-  return { rows: records.length, bytes: Buffer.byteLength(chunk?.rows ?? ''), counts, errors, warnings, photos };
+  const bytes = Buffer.byteLength(chunk?.rows ?? '');
+  const categories = await applier.newCategories();
+  return { rows: records.length, bytes, counts, errors, warnings, photos, categories };
 }
 
 /** Applies a row. One that fails after it has written is thrown, so that the chunk is rolled back. */
@@ -76,7 +81,7 @@ async function applyRow(
 }
 
 async function record(tx: Transaction, row: ImportRow, result: ChunkResult): Promise<Partial<Progress>> {
-  const { rows, bytes, counts, warnings, photos } = result;
+  const { rows, bytes, counts, warnings, photos, categories } = result;
   const errors = [
     ...result.errors,
     ...warnings,
@@ -87,6 +92,7 @@ async function record(tx: Transaction, row: ImportRow, result: ChunkResult): Pro
     row.id,
     errors.sort((one, other) => one.line! - other.line!),
   );
+  await recordPlanned(tx, row.id, categories);
   if (row.dry_run !== KEEPS_FILE) {
     await tx.run(deleteChunk, { id: row.id, number: row.next_chunk });
     countDeleted(tx, [{ accountId: row.account_id, bytes }]);

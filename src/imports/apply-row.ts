@@ -25,6 +25,7 @@ import {
 import { type ImportError, type ImportRow, petsPlanned } from './import.ts';
 import { invalidLine, objectIn } from './json-line.ts';
 import { type PhotoCell, PhotoPlanner, type WantedPhotos } from './photos/want.ts';
+import { CategoryPlanner } from './planned-categories.ts';
 import type { ImportRecord } from './records.ts';
 import { ValueWarnings } from './value-warnings.ts';
 
@@ -75,6 +76,7 @@ export class RowApplier {
   readonly #columns: FileColumns;
   readonly #names: readonly string[];
   readonly #planner: PhotoPlanner;
+  readonly #categories: CategoryPlanner;
   readonly #warnings: ValueWarnings;
   readonly #speciesOf: (categoryId: number) => Promise<string>;
 
@@ -85,6 +87,7 @@ export class RowApplier {
     this.#names = JSON.parse(row.columns ?? '[]');
     this.#columns = bindColumns(presetOf(row), this.#names).columns;
     this.#planner = new PhotoPlanner(tx, row, rules.photoNetworks ?? []);
+    this.#categories = new CategoryPlanner(tx, row, newCategoriesOf(rules, row));
     this.#warnings = new ValueWarnings(tx, row);
     const species = speciesIn(tx);
     this.#speciesOf = presetOf(row) === 'petstore' ? async () => '' : species;
@@ -93,6 +96,11 @@ export class RowApplier {
   /** The photos that the rows want. */
   get photos(): WantedPhotos {
     return this.#planner.result;
+  }
+
+  /** Returns the categories that the rows have created, in a dry run. */
+  newCategories(): Promise<number[]> {
+    return this.#categories.created();
   }
 
   /** Warnings about the values of the rows. */
@@ -200,7 +208,7 @@ export class RowApplier {
     const read = newPets.read(change.body, false);
     if ('errors' in read) return rowErrors(read.errors, change);
     const petsMax = boundOf(this.#rules.bounds, this.#row, 'pets');
-    const categories = newCategoriesOf(this.#rules, this.#row);
+    const categories = await this.#categories.rulesFor((read.value as NewPet).categoryId);
     const bounds = { petsMax, petsPlanned: petsPlanned(this.#row) };
     const pet = await createPet(this.#tx, this.#row.account_id, read.value as NewPet, categories, bounds);
     return { outcome: 'created', pet };
@@ -211,7 +219,7 @@ export class RowApplier {
     const read = petPatches.read(change.body, false);
     if ('errors' in read) return rowErrors(read.errors, change);
     const actor = { accountId: this.#row.account_id, admin: false };
-    const categories = newCategoriesOf(this.#rules, this.#row);
+    const categories = await this.#categories.rulesFor((read.value as PetPatch).categoryId);
     const after = await updatePet(this.#tx, actor, pet.id, read.value as PetPatch, categories);
     return { outcome: after.version === pet.version ? 'unchanged' : 'updated', pet: after };
   }

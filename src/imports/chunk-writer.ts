@@ -225,7 +225,7 @@ const insertChunk = query((db, p: Params<{ id: number; number: number; rows: str
   db.insertInto('import_chunks').values({ import_id: p.id, number: p.number, rows: p.rows }),
 );
 
-const insertKeys = query((db, p: Params<{ id: number; keys: string }>, engine) =>
+export const insertKeys = query((db, p: Params<{ id: number; keys: string }>, engine) =>
   db
     .insertInto('import_keys')
     .columns(['import_id', 'key', 'line'])

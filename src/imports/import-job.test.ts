@@ -245,6 +245,27 @@ describe('the job of imports', () => {
       }
     });
 
+    it('fails the same rows in a dry run when the account may create no more categories', async () => {
+      const store = await openStore(engine, { categories: 30 });
+      // Each category is in two chunks; one row changes an animal.
+      const row = (number: number, id = number) => `A-${id},Rex,${1000 + number}\n`;
+      const numbers = Array.from({ length: 35 }, (_, number) => number);
+      const lines = [...numbers.map(number => row(number)), ...numbers.map(number => row(number, number + 100))];
+      await store.begin('externalId,name,categoryId\nOLD,Rex,1000\nA-129,Rex,1\n');
+      await store.work();
+      for (const dryRun of [true, false]) {
+        const id = await store.begin(`externalId,name,categoryId\n${lines.join('')}`, { dryRun });
+        await store.work();
+        const { created, updated, failed } = await getImport(store.database, owner, id);
+        assert.deepEqual([created, updated, failed], [59, 1, 10]);
+        const errors = (await importErrors(store.database, id, 0, 99)).map(({ error }) => JSON.parse(error));
+        assert.ok(errors.every(({ code }) => code === 'category_limit_exceeded'));
+        assert.match(errors[0].message, /^The account has created 30 categories, the maximum/);
+        assert.deepEqual([errors[0].line, errors[9].line], [32, 71]);
+        assert.equal((await left(store.database))[2], 0);
+      }
+    });
+
     it('deletes animals that the file lacks before rows need their room, also in a dry run', async () => {
       const store = await openStore(engine, { pets: 120 });
       const { database } = store;
