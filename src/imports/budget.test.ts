@@ -196,14 +196,44 @@ describe('the bytes of events', () => {
       await store.database.write(tx => deletePet(tx, owner, dog!.id), origin);
     });
 
+    it('are estimated for a file of new animals: at least 0.6 times, and at most 1.3 times what they are', async () => {
+      const cells = 'B-1,Minka,2,female,yes,Maine Coon,Black,medium,12500,USD,2024-05-01';
+      const columns =
+        'externalId,name,categoryId,sex,goodWith.cats,breeds.primary,colors.primary,size,price.amount,price.currency,birthDate';
+      const line = (row: number) => cells.replace('B-1', `B-${row}`);
+      const description = 'A quiet animal. '.repeat(30);
+      const json = (row: number) => JSON.stringify({ externalId: `C-${row}`, name: 'Rex', categoryId: 1, description });
+      const rows = Array.from({ length: 200 }, (_, row) => row);
+      const files: [string, Partial<ImportOptions>][] = [
+        [csv(200), {}],
+        [`${columns}\n${rows.map(line).join('\n')}`, {}],
+        [rows.map(json).join('\n'), { format: 'ndjson' }],
+      ];
+      for (const [file, options] of files) {
+        const free = await openStore(engine, {});
+        assert.deepEqual(await free.import(file, options), ['completed', null, 200]);
+        const bytes = await free.bytes();
+        const low = await openStore(engine, { eventBytes: Math.floor(0.6 * bytes) });
+        await assert.rejects(low.begin(file, options), { code: 'event_storage_exceeded', status: 409 });
+        assert.equal(await low.pets(), 0);
+        const high = await openStore(engine, { eventBytes: Math.ceil(1.3 * bytes) });
+        assert.deepEqual(await high.import(file, options), ['completed', null, 200]);
+      }
+    });
+
     it('end an import between two chunks, and stop neither single requests nor removals', async () => {
-      const store = await openStore(engine, { eventBytes: 6000 });
-      const [state, code, charged] = await store.import(csv(100));
-      assert.deepEqual([state, code], ['failed', 'event_storage_exceeded']);
-      const pets = await store.pets();
-      assert.ok(pets > 0 && pets < 100 && pets % 25 === 0, `${pets}`);
-      assert.deepEqual([charged, await store.used()], [pets, pets]);
-      assert.ok((await store.bytes()) >= 6000);
+      const store = await openStore(engine, { eventBytes: 20_000 });
+      const id = await store.begin(csv(100));
+      await store.work(1);
+      const long = { ...pet, description: 'x'.repeat(10_000) };
+      for (let number = 0; number < 2; number++) {
+        await store.database.write(tx => createPet(tx, 1, long, 'open'), origin);
+      }
+      await store.work();
+      const { state, code, charged_rows, message } = await getImport(store.database, owner, id);
+      assert.deepEqual([state, code, charged_rows], ['failed', 'event_storage_exceeded', 25]);
+      assert.match(message!, /^The events of the account have reached the bytes/);
+      assert.deepEqual([await store.pets(), await store.used()], [27, 25]);
       await store.database.write(tx => createPet(tx, 1, pet, 'open'), origin);
       await assert.rejects(store.begin(csv(1)), { code: 'event_storage_exceeded' });
     });

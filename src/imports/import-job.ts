@@ -110,7 +110,7 @@ export async function stepOf(deps: ImportDeps, due: ImportRow): Promise<number> 
   }
 }
 
-/** Reports whether events leave no room for the next rows. A file that was charged fits, unless other requests recorded more. */
+/** Reports whether events leave no room for the next rows: a charge is an estimate, and other requests record events, too. */
 async function isOverEventBytes({ database, rules, now }: ImportDeps, row: ImportRow): Promise<boolean> {
   if (row.dry_run !== 0 || row.next_chunk >= row.chunks) return false;
   return (await eventBytesOf(database, row.account_id, now())) >= boundOf(rules.bounds, row, 'eventBytes');
