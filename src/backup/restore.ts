@@ -9,7 +9,7 @@ import { openDatabase } from '../lib/storage/open.ts';
 import { analyze, isRestoring, markRestoring } from '../lib/storage/postgres/migrate.ts';
 import { withPostgresSnapshots } from '../lib/storage/postgres/snapshots.ts';
 import { openCopy } from '../lib/storage/sqlite/copy.ts';
-import { createPrivateFile, RESTORING } from '../lib/storage/sqlite/data-directory.ts';
+import { createPrivateFile, databaseFiles, RESTORING } from '../lib/storage/sqlite/data-directory.ts';
 import { lockDataDirectory } from '../lib/storage/sqlite/directory-lock.ts';
 import { flushDirectory } from '../lib/storage/sqlite/flush.ts';
 import { UserError } from '../lib/user-error.ts';
@@ -209,10 +209,6 @@ function beginFiles([production, ...others]: readonly RestoredFile[]): void {
 
 function holdsData(file: string): boolean {
   return databaseFiles(file).some(one => existsSync(one));
-}
-
-function databaseFiles(file: string): string[] {
-  return ['', '-wal', '-shm'].map(suffix => file + suffix);
 }
 
 function requireSound(file: string, source: string, path: string): void {

@@ -60,7 +60,9 @@ export async function copyDatabase(
       onRows(rows.length, table.name);
     }
     if (hash.digest('hex') !== fingerprints.get(table)) {
-      throw new UserError(`The copy of the table ${table.name} at ${target.location} differs; nothing was copied.`);
+      throw new UserError(
+        `The copy of the table ${table.name} at ${target.location} differs from the source. The copy is not complete.`,
+      );
     }
   }
   await target.commit();

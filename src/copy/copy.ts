@@ -1,10 +1,11 @@
-import { existsSync } from 'node:fs';
+import { existsSync, realpathSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { convertErasure } from '../audit/retention.ts';
-import type { Config, DatabaseLocation } from '../config.ts';
+import { type Config, type DatabaseLocation, sameDatabase } from '../config.ts';
 import { assignPositionsIn } from '../events/ordering.ts';
 import { deleteFact } from '../facts.ts';
 import type { Clock } from '../lib/clock.ts';
+import { StorageError } from '../lib/storage/database.ts';
 import { requireCurrent, unfinishedCopy } from '../lib/storage/migration.ts';
 import type { OfflineDatabase } from '../lib/storage/offline.ts';
 import { openOffline } from '../lib/storage/open.ts';
@@ -52,23 +53,35 @@ export async function copyStore(from: StoreLocations, to: StoreLocations, deps: 
   try {
     return await copyBetween(from, to, deps);
   } catch (error) {
-    throw fileError(error);
+    throw error instanceof StorageError ? incomplete(error.message, error) : error;
   }
 }
 
-/** Returns a sentence for the operator if `error` is one of the file system; else returns `error`. */
-function fileError(error: unknown): unknown {
-  const { code, path, dest = path } = error as NodeJS.ErrnoException & { readonly dest?: string };
-  if (code === undefined || dest === undefined) return error;
-  return new UserError(`${dest} cannot be read or written (${code}).`, { cause: error });
+/** Returns the error for a copy that failed. What it has written stays marked. */
+function incomplete(message: string, cause: unknown): UserError {
+  return new UserError(`${message} The copy is not complete: run "petstore copy" again.`, { cause });
+}
+
+/** Runs work with the photos of a source and of a target in `directory`, and names the file or the disk that makes it fail. */
+async function withPhotos<T>(directory: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const { syscall, code = '', path, dest = path ?? directory } = error as NodeJS.ErrnoException & { dest?: string };
+    if (syscall === undefined) throw error;
+    const isFull = code === 'ENOSPC' || code === 'EDQUOT';
+    throw incomplete(isFull ? `The disk of ${dest} is full.` : `${dest} cannot be read or written (${code}).`, error);
+  }
 }
 
 async function copyBetween(from: StoreLocations, to: StoreLocations, deps: CopyDeps): Promise<Copied> {
   await using opened = new AsyncDisposableStack();
   requireStore(from.production);
+  requireDifferent(from.production, to.production);
   const source = await openStore(from, deps.clock, opened);
   for (const database of databasesOf(source)) await requireMigrated(database);
-  const target = await openStore(to, deps.clock, opened, { create: true });
+  const unused: string[] = [];
+  const target = await openStore(to, deps.clock, opened, unused);
   await requireReplaceable(target, to);
   for (const database of databasesOf(source)) {
     await database.begin(copiedTables.map(({ name }) => name));
@@ -77,8 +90,11 @@ async function copyBetween(from: StoreLocations, to: StoreLocations, deps: CopyD
   const photos: { [Name in DeploymentName]?: number } = {};
   for (const [name, database] of deploymentsOf(source)) {
     deps.onProgress?.(`Checking the photos of ${name}`, 0);
-    photos[name] = await requirePhotos(name, database, from[name].photos, to[name].photos);
+    const [stored, copied] = [from[name].photos, to[name].photos];
+    photos[name] = await withPhotos(copied.directory, () => requirePhotos(name, database, stored, copied));
   }
+  // From here on, the target is marked, and another copy replaces it.
+  unused.length = 0;
   for (const database of databasesOf(target)) {
     // The mark first: a copy that is killed while it creates the tables can be repeated.
     await database.migrate([unfinishedCopy, ...migrations], deps.clock.now());
@@ -89,7 +105,7 @@ async function copyBetween(from: StoreLocations, to: StoreLocations, deps: CopyD
     rows[name] = await copyDatabase(database, target[name]!, onRows);
     const onPhoto = (done: number) => deps.onProgress?.(`Copying the photos of ${name}`, done / photos[name]!);
     const [stored, copied] = [await openPhotoStore(from[name].photos), await openPhotoStore(to[name].photos)];
-    await copyPhotos(stored, copied, storedPhotos(database), onPhoto);
+    await withPhotos(to[name].photos.directory, () => copyPhotos(stored, copied, storedPhotos(database), onPhoto));
   }
   await target.production.run(deleteFact, { name: LOCATION_FACT });
   // Production last: while it is marked, another copy replaces both.
@@ -142,31 +158,45 @@ function requireStore(production: DatabaseLocation): void {
   throw new UserError(`There is no pet store in ${dirname(production.file)}.`);
 }
 
+function requireDifferent(from: DatabaseLocation, to: DatabaseLocation): void {
+  const isSame =
+    'file' in from
+      ? 'file' in to && existsSync(to.file) && realpathSync(from.file) === realpathSync(to.file)
+      : 'url' in to && sameDatabase(from.url, to.url);
+  if (isSame) throw new UserError('The source and the target are the same store: copy to another one.');
+}
+
 /**
  * Opens the databases of a store that no server serves, and keeps servers out until they are closed.
- * @param create whether to create missing files; otherwise staging may be absent
+ * @param unused gets the missing files, which are created, and which are deleted at the end if they are still in it; without
+ *   it, staging may be absent
  */
 async function openStore(
   { production, staging }: StoreLocations,
   clock: Clock,
   opened: AsyncDisposableStack,
-  { create = false } = {},
+  unused?: string[],
 ): Promise<Store> {
   const open = async (location: DatabaseLocation) => {
+    if ('file' in location && !existsSync(location.file)) unused?.push(location.file);
     const database = await openOffline(location);
     opened.defer(() => database.close());
     return database;
   };
   if ('file' in production) {
     const { lockDataDirectory } = await import('../lib/storage/sqlite/directory-lock.ts');
+    const { databaseFiles } = await import('../lib/storage/sqlite/data-directory.ts');
     const lock = lockDataDirectory(dirname(production.file));
     opened.defer(() => lock.release());
+    opened.defer(() => {
+      for (const file of (unused ?? []).flatMap(databaseFiles)) rmSync(file, { force: true });
+    });
   }
   const store = { production: await open(production) };
   if (await isServedNow(store.production, clock)) {
     throw new UserError(`The database at ${store.production.location} is being served: stop its servers first.`);
   }
-  const hasStaging = create || !('file' in staging) || existsSync(staging.file);
+  const hasStaging = unused !== undefined || !('file' in staging) || existsSync(staging.file);
   return hasStaging ? { ...store, staging: await open(staging) } : store;
 }
 

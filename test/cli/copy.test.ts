@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, statSync, symlinkSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, it } from 'node:test';
 import Sqlite from 'better-sqlite3';
@@ -21,6 +21,7 @@ import { openBlocker } from '../support/lock-waits.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { describeUnless } from '../support/selection.ts';
 import { send, serve } from '../support/serving.ts';
+import { smallDisk } from '../support/small-disk.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -159,6 +160,40 @@ describeUnless(withoutPostgres, 'petstore copy', () => {
         await service.stop();
       }
     }
+  });
+
+  it('refuses to copy a store to itself', async () => {
+    const url = await emptyDatabase();
+    await jsonOf({ PETSTORE_DATABASE_URL: url }, 'migrate');
+    const link = join(temporaryDirectory(), 'link');
+    symlinkSync(full, link);
+    for (const [from, to] of [
+      [full, full],
+      [full, link],
+      [url, url],
+    ] as const) {
+      await refused({}, /^The source and the target are the same store: /, 'copy', '--from', from, '--to', to);
+    }
+  });
+
+  it('names the disk that is full, and can be run again once it has space', async t => {
+    const disk = smallDisk(t, 16);
+    if (disk === undefined) return;
+    const directory = join(disk.directory, 'data');
+    disk.fill();
+    const ballast = join(disk.directory, 'ballast');
+    // Room for no table, and for some.
+    for (const kib of [32, 500]) {
+      truncateSync(ballast, statSync(ballast).size - kib * 1024);
+      const sentence =
+        /^The disk of .*\/data\/production\.db is full\. The copy is not complete: run "petstore copy" again\.$/m;
+      await refused({}, sentence, 'copy', '--from', full, '--to', directory);
+      if (kib < 100) assert.deepEqual(readdirSync(directory), ['serve.lock']);
+    }
+    await unfinished({ PETSTORE_DATA_DIR: directory }, 'verify');
+    disk.empty();
+    await copy(full, directory);
+    assert.deepEqual(contentOf(directory, 'production'), contentOf(full, 'production'));
   });
 
   it('refuses a target that holds data, and changes nothing there', async () => {

@@ -41,6 +41,11 @@ export function createPrivateFile(file: string): void {
   }
 }
 
+/** Returns the names that a database file and the files beside it have. */
+export function databaseFiles(file: string): string[] {
+  return ['', '-wal', '-shm'].map(suffix => file + suffix);
+}
+
 /** Ends the name of a database file until the restore that writes it is complete. */
 export const RESTORING = '.restoring';
 

@@ -1,10 +1,11 @@
 import { dirname } from 'node:path';
+import { StorageError } from '../database.ts';
 import type { Migration } from '../migration.ts';
 import type { OfflineDatabase, Row } from '../offline.ts';
 import type { Query } from '../query.ts';
 import { LOCK_TIMEOUT_MS, requireSqlite, SqliteConnection } from './connection.ts';
 import { createDirectory, createPrivateFile, requireRestored } from './data-directory.ts';
-import { busyError, diskFullError, isBusy, isDiskFull, openingError } from './errors.ts';
+import { busyError, isBusy, isDiskFull, openingError } from './errors.ts';
 import { appliedNames, migrateSqlite } from './migrate.ts';
 
 const CACHE_KIB = 8 * 1024;
@@ -98,7 +99,8 @@ export class OfflineSqlite implements OfflineDatabase {
       return work();
     } catch (error) {
       if (isBusy(error)) throw busyError();
-      throw isDiskFull(error) ? diskFullError(error) : openingError(error, this.location);
+      if (!isDiskFull(error)) throw openingError(error, this.location);
+      throw new StorageError('full', `The disk of ${this.location} is full.`, { cause: error });
     }
   }
 }
