@@ -203,7 +203,7 @@ const byStatus = {
     import_limit_exceeded: [
       'The account has reached its limit of imported rows.',
       'The rows that the imports of an account can change on a UTC day are bounded by its plan: twice its animals (`PETSTORE_IMPORTED_ROWS_MAX`). An import counts with all its rows while it runs, and afterwards with those that added or changed an animal. `GET /v1/account` shows both (`importedRows`). Nothing was imported.',
-      'Send the file again after `Retry-After` seconds, or fewer rows. Or ask the operator for a larger plan.',
+      'Send the file again after `Retry-After` seconds, or fewer rows. A file with more rows than the maximum of a day has no `Retry-After`: split it. Or ask the operator for a larger plan.',
     ],
     event_storage_exceeded: [
       'The account has reached its limit of bytes of events.',

@@ -41,7 +41,7 @@ const Manifest = Type.Object({
   deployments: Type.Object({ production: Deployment, staging: Type.Optional(Deployment) }),
   /** The photos in the directory `photos`. Absent in backups of earlier releases. */
   photos: Type.Optional(Type.Object({ production: Type.Optional(Photos), staging: Type.Optional(Photos) })),
-  /** Every other file of the backup, by its path in the directory. */
+  /** The files of the databases, by their path in the directory. */
   files: Type.Array(Type.Object({ path: Type.String({ pattern: '^[a-z]+\\.(db|dump)$' }), ...Digest })),
 });
 

@@ -106,6 +106,9 @@ describe('the budget of imported rows', () => {
       store.clock.advance(12 * HOUR_MS);
       assert.deepEqual(await store.import(csv(60, 'Max')), ['completed', null, 20]);
       assert.equal(await store.used(), 20);
+      assert.deepEqual(await store.import(csv(80, 'Leo')), ['completed', null, 80]);
+      const message = /^The file has 1 row\. Imports of the account can change 100 rows in a UTC day/;
+      await assert.rejects(store.begin(csv(1, 'Mia')), { message });
     });
 
     it('is twice the bound of animals, unless it is set', async () => {
@@ -203,21 +206,21 @@ describe('the bytes of events', () => {
       const line = (row: number) => cells.replace('B-1', `B-${row}`);
       const description = 'A quiet animal. '.repeat(30);
       const json = (row: number) => JSON.stringify({ externalId: `C-${row}`, name: 'Rex', categoryId: 1, description });
-      const rows = Array.from({ length: 200 }, (_, row) => row);
+      const rows = Array.from({ length: 50 }, (_, row) => row);
       const files: [string, Partial<ImportOptions>][] = [
-        [csv(200), {}],
+        [csv(50), {}],
         [`${columns}\n${rows.map(line).join('\n')}`, {}],
         [rows.map(json).join('\n'), { format: 'ndjson' }],
       ];
       for (const [file, options] of files) {
         const free = await openStore(engine, {});
-        assert.deepEqual(await free.import(file, options), ['completed', null, 200]);
+        assert.deepEqual(await free.import(file, options), ['completed', null, 50]);
         const bytes = await free.bytes();
         const low = await openStore(engine, { eventBytes: Math.floor(0.6 * bytes) });
         await assert.rejects(low.begin(file, options), { code: 'event_storage_exceeded', status: 409 });
         assert.equal(await low.pets(), 0);
         const high = await openStore(engine, { eventBytes: Math.ceil(1.3 * bytes) });
-        assert.deepEqual(await high.import(file, options), ['completed', null, 200]);
+        assert.deepEqual(await high.import(file, options), ['completed', null, 50]);
       }
     });
 

@@ -65,7 +65,7 @@ async function requireEventBytes(tx: Transaction, row: ImportRow, max: number): 
   const { bytes: values } = (await tx.first(bytesOfFile, { id: row.id }))!;
   const bytes = values + row.row_count * (EVENT_OVERHEAD + row.origin.length);
   if (used + bytes <= max) return;
-  const message = `The account has recorded ${countText(used)} bytes of events in ${EVENT_BYTES_DAYS} days. The ${countText(row.row_count)} rows of the file would add about ${countText(bytes)}, and the maximum of its plan is ${countText(max)}.`;
+  const message = `The account has recorded ${countText(used)} bytes of events in ${EVENT_BYTES_DAYS} days. The file has ${rowsText(row.row_count)}, which would add about ${countText(bytes)}, and the maximum of its plan is ${countText(max)}.`;
   throw problem(TOO_MANY_BYTES, message);
 }
 
@@ -83,10 +83,14 @@ async function chargeDay(tx: Transaction, row: ImportRow, max: number): Promise<
 
 function tooManyRows(rows: number, used: number, max: number, now: number): Problem {
   const end = (dayOf(now) + 1) * DAY_MS;
-  const rule = `The file has ${countText(rows)} rows. Imports of the account can change ${countText(max)} rows in a UTC day`;
+  const rule = `The file has ${rowsText(rows)}. Imports of the account can change ${rowsText(max)} in a UTC day`;
   if (rows > max) return problem(TOO_MANY_ROWS, `${rule}: split the file.`);
   const message = `${rule}, and have changed ${countText(used)}. Wait until 00:00 UTC, or send fewer rows.`;
   return problem(TOO_MANY_ROWS, message, { headers: ['Retry-After', `${Math.ceil((end - now) / 1000)}`] });
+}
+
+function rowsText(rows: number): string {
+  return rows === 1 ? '1 row' : `${countText(rows)} rows`;
 }
 
 type Counter = { accountId: number; day: number; rows: number };

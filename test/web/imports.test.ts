@@ -95,6 +95,7 @@ describe('the pages of imports', { skip: skipBrowser }, () => {
 
     const fewer = await preview(person, '{"externalId":"A","name":"Rex"}\n', { mode: 'replace' });
     const text = await ended(person, fewer.path);
+    assert.match((await person.open('/shelter/imports')).text, /1 unchanged, 1 would be deleted/);
     assert.match(text, /Delete 1 of my 2 animals/);
     assert.doesNotMatch(text, /confirmRemovals/);
     await person.submit(fewer.path);

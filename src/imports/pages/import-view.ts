@@ -32,18 +32,20 @@ export function stateBadge(row: ImportRow): Html {
   return badge('', state === 'receiving' ? 'Uploading' : 'In progress');
 }
 
-/** Returns the numbers of an import in one line: `12 added, 3 changed`. */
+/** Returns the numbers of an import in one line: `12 added, 3 changed`, or `12 would be added` for a preview. */
 export function countsText(row: ImportRow): string {
   const parts = countsOf(row).filter(([, count]) => count > 0);
   return parts.length === 0 ? 'No rows' : parts.map(([name, count]) => `${countText(count)} ${name}`).join(', ');
 }
 
-function countsOf({ created, updated, unchanged, failed, removed }: ImportRow): [name: string, count: number][] {
+function countsOf(row: ImportRow): [name: string, count: number][] {
+  const { dry_run, created, updated, unchanged, failed, removed } = row;
+  const effect = dry_run === 0 ? '' : 'would be ';
   return [
-    ['added', created],
-    ['changed', updated],
+    [`${effect}added`, created],
+    [`${effect}changed`, updated],
     ['unchanged', unchanged],
-    ['deleted', removed],
+    [`${effect}deleted`, removed],
     ['with errors', failed],
   ];
 }
@@ -73,7 +75,7 @@ ${facts([
   ['File', html`${row.format === 'csv' ? 'CSV' : 'NDJSON'}, ${presetTitles[row.preset as ExportPreset] ?? row.preset}`],
   ['Arrived', timeHtml(row.created_at)],
   ['Rows', countText(row.row_count)],
-  ...countsOf(row).map(([name, count]) => [countTitle(name, row), countText(count)] as const),
+  ...countsOf(row).map(([name, count]) => [name[0]!.toUpperCase() + name.slice(1), countText(count)] as const),
   ...(row.charged_day === null ? [] : [chargeFact(visit, row)]),
 ])}</div>
 ${isRunning && html`<noscript><p class="hint">The page loads again every three seconds.</p></noscript>`}
@@ -87,12 +89,6 @@ ${await errorsView(visit, row)}
 function chargeFact({ deployment }: AccountVisit, row: ImportRow): [name: string, text: string] {
   const max = boundOf(deployment.bounds, row, 'importedRows');
   return ['Rows that count', `${countText(row.charged_rows)} of ${countText(max)} a day`];
-}
-
-/** `Added`, or `Would be added` in a preview. */
-function countTitle(name: string, { dry_run }: ImportRow): string {
-  const isEffect = dry_run !== 0 && ['added', 'changed', 'deleted'].includes(name);
-  return isEffect ? `Would be ${name}` : name[0]!.toUpperCase() + name.slice(1);
 }
 
 function outcomeNotice(row: ImportRow): Html | undefined {
