@@ -191,7 +191,8 @@ export class Address {
    */
   #logProblem({ code, status, message, cause }: Problem, { request, requestId }: Exchange): void {
     const isThrottled = cause instanceof StorageError || status === 503;
-    if (isThrottled && !this.#throttle.shouldLog(code)) return;
+    // A client that meets a bound of its own hides no lack of another kind.
+    if (isThrottled && !this.#throttle.shouldLog(`${code} ${message}`)) return;
     const more = isThrottled ? ' Further requests that fail for this reason are not logged.' : '';
     const { traceId } = parseTraceparent(request.headers['traceparent']) ?? {};
     const level = code === 'search_not_ready' ? 'info' : 'error';
