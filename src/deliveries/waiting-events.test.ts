@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { deliveriesOf, owner, START, webhookById, withDeliveryStore } from '../../test/support/delivery-store.ts';
+import {
+  deliveriesOf,
+  finish,
+  owner,
+  START,
+  webhookById,
+  withDeliveryStore,
+} from '../../test/support/delivery-store.ts';
 import { onEachEngine } from '../../test/support/engines.ts';
 import { recordEvents } from '../events/log.ts';
 import { assignPositions, lastPosition } from '../events/ordering.ts';
@@ -12,26 +19,6 @@ import { dispatch, nextDispatch } from './dispatch-job.ts';
 import { redeliverSince } from './redeliveries.ts';
 import { FULL_ABOVE, PENDING_MAX } from './waiting-events.ts';
 
-/** Finishes the oldest pending deliveries to a webhook, as recording results does. */
-const finishOldest = query((db, p: Params<{ id: number; count: number }>) =>
-  db
-    .updateTable('deliveries')
-    .set({ status: 'delivered', due_at: null })
-    .where('id', 'in', ({ selectFrom }) =>
-      selectFrom('deliveries')
-        .select('id')
-        .where('webhook_id', '=', p.id)
-        .where('status', '=', 'pending')
-        .orderBy('id')
-        .limit(p.count),
-    ),
-);
-const subtract = query((db, p: Params<{ id: number; count: number }>) =>
-  db
-    .updateTable('webhooks')
-    .set(eb => ({ pending: eb('pending', '-', p.count) }))
-    .where('id', '=', p.id),
-);
 const due = query((db, _: Params<Record<never, never>>, engine) =>
   db.selectNoFrom(nextDispatch(db, engine).as('dueAt')),
 );
@@ -54,12 +41,6 @@ async function recordMany(database: Database, count: number, firstId = 1) {
 
 async function dispatchAll(database: Database) {
   while ((await dispatch(database, database)) > 0);
-}
-
-async function finish(database: Database, id: number, count: number) {
-  await database.write(async tx => {
-    await tx.run(subtract, { id, count: await tx.run(finishOldest, { id, count }) });
-  });
 }
 
 /** Returns the pending deliveries to a webhook, which its row counts. */

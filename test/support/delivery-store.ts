@@ -8,7 +8,7 @@ import { testClock } from '../../src/lib/clock.ts';
 import { createEncryptor } from '../../src/lib/encryption.ts';
 import { openOutgoingClient } from '../../src/lib/http/client/client.ts';
 import { createPet, updatePet } from '../../src/pets/pets.ts';
-import { type DeploymentName, type Params, query, type Transaction } from '../../src/schema.ts';
+import { type Database, type DeploymentName, type Params, query, type Transaction } from '../../src/schema.ts';
 import { ownerOf } from '../../src/webhooks/secrets.ts';
 import type { Engine } from './engines.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
@@ -75,6 +75,32 @@ export const failSince = query((db, p: Params<{ id: number; at: number }>) =>
 export const spoilSecret = query((db, p: Params<{ id: number }>) =>
   db.updateTable('webhook_secrets').set({ secret: '1.AAAA.AAAA.AAAA' }).where('webhook_id', '=', p.id),
 );
+
+const finishOldest = query((db, p: Params<{ id: number; count: number }>) =>
+  db
+    .updateTable('deliveries')
+    .set({ status: 'delivered', due_at: null })
+    .where('id', 'in', ({ selectFrom }) =>
+      selectFrom('deliveries')
+        .select('id')
+        .where('webhook_id', '=', p.id)
+        .where('status', '=', 'pending')
+        .orderBy('id')
+        .limit(p.count),
+    ),
+);
+const subtract = query((db, p: Params<{ id: number; count: number }>) =>
+  db
+    .updateTable('webhooks')
+    .set(eb => ({ pending: eb('pending', '-', p.count) }))
+    .where('id', '=', p.id),
+);
+/** Finishes the oldest pending deliveries to a webhook, as recording results does. */
+export async function finish(database: Database, id: number, count: number) {
+  await database.write(async tx => {
+    await tx.run(subtract, { id, count: await tx.run(finishOldest, { id, count }) });
+  });
+}
 
 /** Opens a database with accounts, a receiver and a delivery job, with a clock that stands still. */
 export async function withDeliveryStore(
