@@ -1,7 +1,7 @@
 import { causesAfter, eventsAbout, eventsAt } from '../events/ordering.ts';
 import { type OwnedEvent, withOwners } from '../events/owners.ts';
 import { factNamed } from '../facts.ts';
-import { type Database, type Params, query, type Reader, selectJsonNumbers, type Transaction } from '../schema.ts';
+import { type Database, type Params, query, type Reader, selectJsonNumbers, sql, type Transaction } from '../schema.ts';
 import { matchEvents, type Subscription } from '../webhooks/subscriptions.ts';
 import {
   insertDeliveriesTo,
@@ -23,12 +23,17 @@ export const DISPATCHED_AHEAD = 'dispatched-ahead';
 export const EVENTS_PER_TURN = 200;
 /** The maximum number of events among which those of an account are counted. */
 const EVENTS_CONSIDERED = 2000;
+/** The number of events of each subject among which the previous one with an ordering key is sought. */
+const EARLIER_EVENTS = 10;
 /** The maximum number of webhooks per transaction. */
 const WEBHOOKS_PER_TRANSACTION = 50;
 
 /**
  * Creates the deliveries of the next events whose accounts have at most `EVENTS_PER_TURN` of them, and as many unsent
- * deliveries to a webhook. An event never goes ahead of an earlier one with its ordering key.
+ * deliveries to a webhook.
+ *
+ * An event goes ahead only if the webhook has a delivery of the previous event with its ordering key, or there is none. So
+ * it has deliveries of all earlier ones as well: of those up to `createdUpTo` from the log, of the others ahead.
  * @param range the part of the log that is not dispatched
  */
 export async function dispatchAhead(
@@ -53,10 +58,14 @@ export async function dispatchAhead(
     const some = subscriptions.slice(index, index + WEBHOOKS_PER_TRANSACTION);
     const matches = await matchEvents(database, some, events);
     if (matches.size === 0) continue;
-    const earlier = await matchEvents(database, [...matches.keys()], await eventsWithKeysOf(database, matches));
+    const webhooks = [...matches.keys()];
+    const since = Math.min(...webhooks.map(webhook => createdUpTo(webhook, from)));
+    const candidates = new Set([...matches.values()].flat());
+    const related = await relatedEvents(database, [...candidates], { since, after });
+    const received = await matchEvents(database, webhooks, related.events);
     await database.write(async tx => {
-      for (const [webhook, received] of matches) {
-        await insertAhead(tx, webhook, received.map(newDelivery), (earlier.get(webhook) ?? []).map(newDelivery));
+      for (const [webhook, its] of received) {
+        await insertAhead(tx, webhook, its.map(newDelivery), { readFrom: related.readFrom, since, from });
       }
     });
   }
@@ -64,51 +73,78 @@ export async function dispatchAhead(
   await database.write(tx => tx.run(moveAhead, { from: stored, upTo: String(upTo) }));
 }
 
-/** Returns the first events with the ordering keys of these, which the webhooks may not have received yet. */
-async function eventsWithKeysOf(
-  reader: Reader,
-  matches: ReadonlyMap<Subscription, readonly OwnedEvent[]>,
-): Promise<OwnedEvent[]> {
-  const events = new Set([...matches.values()].flat());
-  const subjects = new Map(
-    [...events].map(({ kind, subjectId }) => [`${kind} ${subjectId}`, [kind, subjectId] as const]),
-  );
-  const petIds = [...events].map(newDelivery).flatMap(({ orderingKey }) => /^pet (\d+)$/.exec(orderingKey)?.[1] ?? []);
-  for (const petId of petIds) subjects.set(`pet ${petId}`, ['pet', Number(petId)]);
-  for (const { id } of await reader.all(ordersOfPets, { petIds: `[${petIds}]` }))
-    subjects.set(`order ${id}`, ['order', id]);
-  return withOwners(
-    reader,
-    await eventsAbout(reader, [...subjects.values()], {
-      after: Math.min(...Array.from(matches.keys(), ({ afterPosition }) => afterPosition)),
-      upTo: Math.max(...Array.from(events, ({ position }) => position)),
-      limit: EVENTS_PER_TURN,
-    }),
-  );
+/** Returns a position up to which a webhook has deliveries of all events that it receives. */
+function createdUpTo({ waitsUpTo, afterPosition }: Position, from: number): number {
+  return waitsUpTo === null ? Math.max(from, afterPosition) : afterPosition;
 }
 
-/** Inserts those deliveries that need not wait for earlier events with their ordering key, as far as there is room. */
+type Position = Pick<Subscription, 'waitsUpTo' | 'afterPosition'>;
+
+/**
+ * Returns the events with the ordering keys of these: all after a position, and the last ones before it.
+ * @param range.since the position after which events count
+ * @returns also the ordering keys that may have earlier events, with the position of the first one that was read
+ */
+async function relatedEvents(
+  reader: Reader,
+  candidates: readonly OwnedEvent[],
+  { since, after }: { readonly since: number; readonly after: number },
+): Promise<{ readonly events: readonly OwnedEvent[]; readonly readFrom: ReadonlyMap<string, number> }> {
+  const subjects = new Map(candidates.map(event => [subjectOf(event), [event.kind, event.subjectId] as const]));
+  const keys = new Set(candidates.map(event => newDelivery(event).orderingKey));
+  const petIds = [...keys].flatMap(key => /^pet (\d+)$/.exec(key)?.[1] ?? []);
+  for (const petId of petIds) subjects.set(`pet ${petId}`, ['pet', Number(petId)]);
+  for (const { id } of await reader.all(ordersOfPets, { petIds: `[${petIds}]` }))
+    subjects.set(`order ${id}`, ['order', id!]);
+  const upTo = Math.max(...candidates.map(({ position }) => position));
+  const range = { since, after, upTo, limit: EARLIER_EVENTS };
+  const events = await withOwners(reader, await eventsAbout(reader, [...subjects.values()], range));
+  const earlier = Map.groupBy(
+    events.filter(({ position }) => position <= after),
+    subjectOf,
+  );
+  const readFrom = new Map<string, number>();
+  for (const [first, ...others] of earlier.values()) {
+    if (others.length < EARLIER_EVENTS - 1) continue;
+    const { orderingKey, position } = newDelivery(first!);
+    readFrom.set(orderingKey, Math.max(position, readFrom.get(orderingKey) ?? 0));
+  }
+  // Some of the orders have other ordering keys: those of other pets in a bonded group, for instance.
+  const isRead = (event: OwnedEvent) => {
+    const { orderingKey, position } = newDelivery(event);
+    return keys.has(orderingKey) && position >= (readFrom.get(orderingKey) ?? 0);
+  };
+  return { events: events.filter(isRead), readFrom };
+}
+
+const subjectOf = ({ kind, subjectId }: OwnedEvent) => `${kind} ${subjectId}`;
+
+/** Inserts those deliveries, in order, that need not wait for earlier events with their ordering key, as far as there is room. */
 async function insertAhead(
   tx: Transaction,
   { id, version }: Subscription,
   deliveries: readonly NewDelivery[],
-  earlier: readonly NewDelivery[],
+  { readFrom, since, from }: { readonly readFrom: ReadonlyMap<string, number> } & Record<'since' | 'from', number>,
 ): Promise<void> {
   const webhook = await tx.first(lockedActiveWebhook, { id });
   if (webhook === undefined || webhook.version !== version) return;
-  const candidates = new Set(deliveries.map(({ position }) => position));
-  const { afterPosition } = webhook;
-  const inOrder = [...deliveries, ...earlier.filter(({ position }) => !candidates.has(position))]
-    .filter(({ position }) => position > afterPosition)
-    .sort((one, other) => one.position - other.position);
+  const created = createdUpTo(webhook, from);
+  // Events began to wait since the webhook was read: earlier ones than those that were read.
+  if (created < since) return;
+  const missing = new Set(await withoutAhead(tx, id, deliveries));
   const turns = await turnsOf(tx, id, deliveries);
   const room = (causeId: number) => turns.current + EVENTS_PER_TURN - (turns.last.get(causeId) ?? 0);
+  const unknown = new Set([...readFrom].filter(([, position]) => position > created).map(([key]) => key));
   const waiting = new Set<string>();
   const taken: NewDelivery[] = [];
-  for (const delivery of await withoutAhead(tx, id, inOrder)) {
+  for (const delivery of deliveries) {
     const { position, orderingKey, causeId } = delivery;
+    if (position <= created || !missing.has(delivery)) {
+      unknown.delete(orderingKey);
+      continue;
+    }
     const fits = webhook.pending + taken.length < PENDING_MAX && room(causeId) > 0;
-    if (!(fits && candidates.has(position)) || waiting.has(orderingKey)) {
+    if (!fits || waiting.has(orderingKey) || unknown.has(orderingKey)) {
       waiting.add(orderingKey);
       continue;
     }
@@ -118,8 +154,14 @@ async function insertAhead(
   if (taken.length > 0) await insertDeliveriesTo(tx, webhook, taken, true);
 }
 
+/** The orders of pets, along the index of their reservations, and those whose rows are deleted but not yet their events. */
 const ordersOfPets = query((db, p: Params<{ petIds: string }>, engine) =>
-  db.selectFrom('orders').select('id').where('pet_id', 'in', selectJsonNumbers(p.petIds, engine)),
+  db
+    .selectFrom('reservations')
+    .select('order_id as id')
+    .where('pet_id', 'in', selectJsonNumbers(p.petIds, engine))
+    .where('order_id', 'is not', null)
+    .union(db.selectFrom('event_deletions').select('subject_id as id').where('kind', '=', sql.lit('order'))),
 );
 
 const moveAhead = query((db, p: Params<{ from: string; upTo: string }>) =>

@@ -97,16 +97,17 @@ export function causesAfter(
 }
 
 /**
- * Returns the events about these subjects in a range, in order.
+ * Returns events about these subjects, in order: all after a position, and the last ones of each subject before it.
  * @param subjects the kinds and ids
- * @param limit the maximum number of events of each subject: its first ones
+ * @param range.since the position after which events count
+ * @param range.limit the maximum number of events of each subject up to `after`
  */
 export async function eventsAbout(
   reader: Reader,
   subjects: readonly (readonly [kind: string, id: number])[],
-  { after, upTo, limit }: Range,
+  range: Range & { readonly since: number },
 ): Promise<PositionedEvent<unknown>[]> {
-  const rows = await reader.all(eventsOfSubjects, { subjects: JSON.stringify(subjects), after, upTo, limit });
+  const rows = await reader.all(eventsOfSubjects, { subjects: JSON.stringify(subjects), ...range });
   return rows.map(parseEvent<unknown, Row>);
 }
 
@@ -220,34 +221,49 @@ const causesInRange = query((db, p: Params<Range>, engine) => {
   return events.where(column, '>', p.after).where(column, '<=', p.upTo).orderBy(column).limit(p.limit);
 });
 
-const eventsOfSubjects = query((db, p: Params<Range & { subjects: string }>, engine) => {
+const eventsOfSubjects = query((db, p: Params<Range & { since: number; subjects: string }>, engine) => {
   const column = positionColumn(engine);
   const subjects =
     engine === 'postgres'
       ? sql<{ kind: EventKind; id: number }>`(
           select value->>0 as kind, (value->>1)::bigint as id from json_array_elements(${p.subjects}::json))`
       : sql<{ kind: EventKind; id: number }>`(select value->>0 as kind, value->>1 as id from json_each(${p.subjects}))`;
-  const numbered = db
+  // The index is read backward once for each subject, which may have any number of events.
+  const firsts = db
     .selectFrom(subjects.as('subjects'))
-    .innerJoin('events', join =>
-      join.onRef('events.kind', '=', 'subjects.kind').onRef('events.subject_id', '=', 'subjects.id'),
-    )
-    .select([
-      selectPosition(engine),
-      'events.id as id',
-      'at',
-      'events.kind as kind',
-      'action',
-      'subject_id as subjectId',
-    ])
-    .select(['account_id as accountId', 'data'])
-    .select(sql<number>`row_number() over (partition by events.kind, subject_id order by events.id)`.as('number'))
-    .where(`events.${column}`, '>', p.after)
-    .where(`events.${column}`, '<=', p.upTo);
+    .select(({ fn, selectFrom, lit }) => [
+      'subjects.kind as subjectKind',
+      'subjects.id as id',
+      fn
+        .coalesce(
+          selectFrom('events')
+            .select('events.id')
+            .whereRef('events.kind', '=', 'subjects.kind')
+            .whereRef('events.subject_id', '=', 'subjects.id')
+            .where(`events.${column}`, '<=', p.after)
+            .orderBy('events.id', 'desc')
+            .limit(1)
+            .offset(sql<number>`cast(${p.limit} as bigint) - 1`),
+          lit(0),
+        )
+        .as('firstEvent'),
+    ]);
   return db
-    .selectFrom(numbered.as('numbered'))
-    .selectAll()
-    .where('number', '<=', p.limit)
+    .with(
+      cte => cte('firsts').materialized(),
+      () => firsts,
+    )
+    .selectFrom('firsts')
+    .innerJoin('events', join =>
+      join
+        .onRef('kind', '=', 'firsts.subjectKind')
+        .onRef('subject_id', '=', 'firsts.id')
+        .onRef('events.id', '>=', 'firsts.firstEvent'),
+    )
+    .select([selectPosition(engine), 'events.id as id', 'at', 'kind', 'action', 'subject_id as subjectId'])
+    .select(['account_id as accountId', 'data'])
+    .where(`events.${column}`, '>', p.since)
+    .where(`events.${column}`, '<=', p.upTo)
     .orderBy('position')
     .$castTo<Row>();
 });
