@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
+import { BODY_LINGER_MS } from './responses.ts';
 
 /**
  * Tracks the open connections of a server and schedules their requests.
@@ -109,6 +110,7 @@ export class Connections {
     }
     const flags = { isPaused: false, isUsed: false, isAbandoned: false };
     socket[tracked] = { latest: undefined, slow: undefined, unanswered: 0, queue: [], ...flags };
+    socket.destroySoon = () => endConnection(socket);
     this.#open.add(socket);
     socket.once('close', () => this.#open.delete(socket));
     if (this.#open.size > this.#max) this.#dropIdle();
@@ -162,6 +164,22 @@ const UNANSWERED_MAX = 64;
 
 function isInFlight(response: ServerResponse): boolean {
   return !response.req.complete || !response.writableFinished;
+}
+
+/**
+ * Ends a connection after its last response, as Node does; but while the body of the request goes on arriving, reads on for a
+ * while. Unread bytes would make the kernel reset the connection, and the client could lose the response.
+ */
+function endConnection(socket: TrackedSocket): void {
+  const request = socket[tracked]!.latest?.req;
+  const end = () => Socket.prototype.destroySoon.call(socket);
+  if (request === undefined || request.complete || request.destroyed) {
+    end();
+    return;
+  }
+  socket.end();
+  request.once('end', end);
+  setTimeout(() => socket.destroy(), BODY_LINGER_MS).unref();
 }
 
 /** Queues a request; one of a connection starts in each turn of the event loop. */

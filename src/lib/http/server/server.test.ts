@@ -327,6 +327,37 @@ describe('a server of routes', () => {
     assert.deepEqual(statuses(text), [200]);
   });
 
+  it('reads a body that it has rejected, so that the client gets the response to its last request', async () => {
+    for (const bytes of [2 * MIB, 20 * MIB]) {
+      const head = post(bytes).replace('\r\n', '\r\nConnection: close\r\n');
+      const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+      let received = '';
+      socket.on('data', data => {
+        received += data;
+      });
+      // As clients do that look at the response once they have sent everything.
+      for (const part of [head, ...Array.from({ length: bytes / 65_536 }, () => Buffer.alloc(65_536))]) {
+        if (!socket.write(part)) await once(socket, 'drain');
+      }
+      socket.end();
+      await once(socket, 'close');
+      assert.deepEqual(statuses(received), [413]);
+    }
+  });
+
+  it('closes the connection of a rejected body that goes on arriving', async () => {
+    const accepted = nextAccepted();
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    socket.on('error', () => {}).resume();
+    const beginMs = performance.now();
+    socket.write(post(2 * MIB).replace('\r\n', '\r\nConnection: close\r\n'));
+    const sending = setInterval(() => socket.write('x'), 100);
+    await once(await accepted, 'close');
+    clearInterval(sending);
+    assert.ok(performance.now() - beginMs < 15_000);
+    socket.destroy();
+  });
+
   it('closes a connection that stays idle', async () => {
     const { port } = await start({ idleMs: 50 });
     const text = await exchange(port, [get('/v1/things')]);

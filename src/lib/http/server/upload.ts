@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Problem } from '../problem.ts';
+import { BODY_LINGER_MS } from './responses.ts';
 import type { UploadSlot } from './upload-slots.ts';
 
 /** The limits of a body. */
@@ -10,9 +11,6 @@ interface UploadLimits {
   /** Requests the slot that the upload has from its first byte to its response. */
   requestSlot(): UploadSlot;
 }
-
-/** How long we keep reading a request body after responding. */
-const LINGER_MS = 5000;
 
 /**
  * Returns the chunks of a body as they are read; the client waits while nothing reads. What is not read is discarded.
@@ -70,5 +68,5 @@ const EVENTS = ['readable', 'end', 'error', 'close'] as const;
 
 /** Closes the connection of a request that goes on arriving: the server may limit its time no more. */
 function endLater(request: IncomingMessage): void {
-  setTimeout(() => request.complete || request.destroy(), LINGER_MS).unref();
+  setTimeout(() => request.complete || request.destroy(), BODY_LINGER_MS).unref();
 }
