@@ -64,6 +64,7 @@ describe('asking about an animal', { skip: skipBrowser }, () => {
       await page.keyboard.press('Tab');
       await Promise.all([page.waitForEvent('domcontentloaded'), page.keyboard.press('Enter')]);
       assert.equal(await page.getByLabel('Your message').inputValue(), HOSTILE);
+      assert.equal(page.url(), `${url}#ask`);
       const email = page.getByLabel('Your e-mail address');
       assert.equal(await email.getAttribute('aria-invalid'), 'true');
       assert.match(await page.locator('#email-error').innerText(), /name@example\.org/);

@@ -91,7 +91,7 @@ export function askView(visit: Visit, pet: Pick<FullPet, 'id' | 'name'>, attempt
 <h2 id="ask-title">Ask about <bdi>${pet.name}</bdi></h2>
 ${outcomeNotice(visit.query.get('asked'))}
 ${attempt?.refusal && notice('alert', attempt.refusal.message)}
-<form method="post" action="/animals/${pet.id}" class="stacked">
+<form method="post" action="/animals/${pet.id}#ask" class="stacked">
 ${
   account !== undefined
     ? html`<p>You write as <strong><bdi>${account.name}</bdi></strong>. Replies go to <strong>${account.email}</strong>.</p>`
