@@ -175,7 +175,7 @@ const byStatus = {
   408: {
     request_timeout: [
       'The request did not arrive in time.',
-      'The headers must arrive within 15 seconds, and the whole request within 30. After 10 seconds, an upload must average 2 KiB a second over the last 10. An upload that averages less can end earlier if another one needs its slot.',
+      'The headers must arrive within 15 seconds. The whole request must arrive within 30 seconds, or within 15 minutes if it is an import. After 10 seconds, an upload must average 2 KiB a second over the last 10. An upload that averages less can end earlier if another one needs its slot.',
       'Send the request again, faster.',
     ],
   },
