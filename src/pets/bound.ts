@@ -1,5 +1,6 @@
 import { problem } from '../errors.ts';
 import { onePer } from '../lib/one-per.ts';
+import { countText } from '../lib/text.ts';
 import { lockBound } from '../plans/lock.ts';
 import type { Transaction } from '../schema.ts';
 import { countOwned, countOwnedSoFar } from './counts.ts';
@@ -22,7 +23,7 @@ export async function requireRoomForPet(
     tx.engine === 'sqlite' ? await countOwnedSoFar(tx, accountId) : await countWithLock(tx, accountId, max - planned);
   const owned = stored + planned;
   if (owned < max) return;
-  const message = `The account has ${owned} animals, and its plan allows ${max}.`;
+  const message = `The account has ${countText(owned)} animals, and its plan allows ${countText(max)}.`;
   throw problem('pet_limit_exceeded', `${message} Delete animals that you no longer need.`);
 }
 

@@ -1,4 +1,5 @@
 import { problem } from '../errors.ts';
+import { countText } from '../lib/text.ts';
 import type { Transaction } from '../schema.ts';
 import { accountCounter } from './account-counter.ts';
 
@@ -15,7 +16,7 @@ export async function countStored(tx: Transaction, accountId: number, bytes: num
   if (bytes === 0) return;
   const stored = await storedBytes.add(tx, accountId, bytes);
   if (stored <= max) return;
-  const message = `The account stores ${stored - bytes} bytes of texts, and ${bytes} more would exceed ${max}, the maximum of its plan.`;
+  const message = `The account stores ${countText(stored - bytes)} bytes of texts, and ${countText(bytes)} more would exceed ${countText(max)}, the maximum of its plan.`;
   throw problem('storage_limit_exceeded', message);
 }
 

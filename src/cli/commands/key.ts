@@ -12,6 +12,7 @@ import {
   scopeText,
 } from '../../keys/key.ts';
 import { createKey, listKeys } from '../../keys/keys.ts';
+import { countText } from '../../lib/text.ts';
 import { formatTime, parseDuration } from '../../lib/time.ts';
 import { LIMIT_MAX } from '../../plans/plan.ts';
 import type { DeploymentName } from '../../schema.ts';
@@ -222,7 +223,7 @@ function webhookLines(change: string, webhooks: readonly WebhookRow[]): string {
 /** Returns a paragraph about imports that were ended; nothing if there are none. */
 function importLines(imports: readonly ImportRow[]): string {
   if (imports.length === 0) return '';
-  const lines = imports.map(row => `  ${row.id}  ${row.rows_read} of ${row.row_count} rows done`);
+  const lines = imports.map(row => `  ${row.id}  ${countText(row.rows_read)} of ${countText(row.row_count)} rows done`);
   return `\n\nEnded its imports:\n${lines.join('\n')}`;
 }
 
