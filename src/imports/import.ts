@@ -149,6 +149,11 @@ export function importOf(row: ImportRow, bounds: BoundSettings, firstErrors?: re
   };
 }
 
+/** Returns what pages call an import: `Import 4`, or `Preview 4`. */
+export function importTitle({ id, dry_run }: ImportRow): string {
+  return `${dry_run === 0 ? 'Import' : 'Preview'} ${id}`;
+}
+
 /** Reports whether an import waits for the end of a ban. */
 export function isPaused(row: ImportRow): row is ImportRow & { readonly paused_until: number } {
   return row.ended_at === null && row.paused_until !== null;

@@ -22,7 +22,7 @@ export const keysPage = accountPage({
     const { site, account, query } = visit;
     const keys = await listKeys(site.accounts, account.id);
     const revoked = keys.find(({ id }) => id === query.get('revoked'));
-    return keysView(visit, keys, nowOf(site), revoked && (await endedImports(site, revoked)));
+    return keysView(visit, keys, nowOf(site), revoked && (await endedImports(site, revoked, true)));
   },
 });
 

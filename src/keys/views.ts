@@ -1,5 +1,6 @@
 import { limitsOfAccount } from '../accounts/account.ts';
 import { importsEndedWith } from '../imports/authority.ts';
+import { type ImportRow, importTitle } from '../imports/import.ts';
 import { type Html, html, timeHtml } from '../lib/html/html.ts';
 import { countText, NAME_LENGTH_MAX } from '../lib/text.ts';
 import type { Ban } from '../limits/bans.ts';
@@ -32,20 +33,27 @@ export function keysView(visit: AccountVisit, keys: readonly Key[], now: number,
 <p><a class="button" href="/keys/new">New API key</a></p>
 ${
   active.length === 0
-    ? html`<div class="empty"><p><strong>No API keys yet</strong></p><p>Create one for staging to try the API with sample animals.</p></div>`
+    ? html`<div class="empty"><p><strong>No active API keys</strong></p><p>Create one for staging to try the API with sample animals.</p></div>`
     : keyTable(active, now, 'Active keys')
 }
 ${ended.length > 0 && html`<details><summary>${String(ended.length)} revoked or expired</summary>${keyTable(ended, now, 'Revoked and expired keys')}</details>`}`,
   };
 }
 
-/** Returns the sentences about the imports that the revocation of a key has ended; `undefined` if there are none. */
-export async function endedImports({ deployments }: Site, key: Key): Promise<Html | undefined> {
+/**
+ * Returns the sentences about the imports that the revocation of a key has ended; `undefined` if there are none.
+ * @param isOwn whether the reader is the owner of the key, who sees the pages of imports on the portal
+ */
+export async function endedImports({ deployments, portal }: Site, key: Key, isOwn: boolean): Promise<Html | undefined> {
   const database = deployments.get(key.deployment)?.database;
   const imports = database === undefined ? [] : await importsEndedWith(database, key);
   if (imports.length === 0) return undefined;
-  return html`<p>Its imports have ended. What they have done stays, and it is safe to run the files again with another key:</p>
-<ul>${imports.map(({ id, rows_read, row_count }) => html`<li>Import ${id}: ${countText(rows_read)} of ${countText(row_count)} rows are done</li>`)}</ul>`;
+  const title = (row: ImportRow) =>
+    isOwn && key.deployment === portal
+      ? html`<a href="/shelter/imports/${row.id}">${importTitle(row)}</a>`
+      : importTitle(row);
+  return html`<p>Its imports have ended. What they have done stays, and it is safe to import the files again with another key:</p>
+<ul>${imports.map(row => html`<li>${title(row)}: ${countText(row.rows_read)} of ${countText(row.row_count)} rows are done</li>`)}</ul>`;
 }
 
 /** Returns the form for a new key. @param error the error of the form that was sent */

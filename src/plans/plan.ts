@@ -50,7 +50,7 @@ export interface Bounds {
 export const boundTitles = {
   pets: 'Animals',
   importedRows: 'Rows imported today',
-  eventBytes: 'Events of 30 days',
+  eventBytes: 'Events of the last 30 days',
   openOrders: 'Open orders',
   heldPets: 'Animals on hold',
   categories: 'Categories',

@@ -77,7 +77,7 @@ describe('the pages of imports', { skip: skipBrowser }, () => {
       assert.match((await row.textContent())!, /^4Errorname/);
       assert.deepEqual(await namesOf(person), []);
       await follow(page.getByRole('button', { name: 'Import these animals' }));
-      await page.getByText('The import is done.').waitFor();
+      await page.getByText('The import is done. 1 of 3 rows has errors and was left out.').waitFor();
       assert.deepEqual([await fact('Added'), await fact('With errors')], ['2', '1']);
       assert.deepEqual(await namesOf(person), ['Rex', HOSTILE]);
       await follow(page.getByRole('link', { name: 'All imports' }));
@@ -155,7 +155,7 @@ describe('the pages of imports', { skip: skipBrowser }, () => {
     const { text } = await again.open(path);
     assert.match(text, /The account is suspended\./);
     assert.ok(
-      text.includes(`${countText(done)} of 4,000 rows are done, and stay. It is safe to run the file again`),
+      text.includes(`${countText(done)} of 4,000 rows are done, and stay. It is safe to import the file again`),
       text,
     );
     const second = await preview(again, file);
@@ -182,7 +182,9 @@ describe('the pages of imports', { skip: skipBrowser }, () => {
       assert.deepEqual([status, message.test(text)], [422, true], text.slice(-2000));
     }
     assert.equal((await person.submitMultipart('/shelter/imports')).status, 422);
-    assert.match((await person.open('/shelter/imports')).text, /Nothing was imported yet/);
+    const { text: empty } = await person.open('/shelter/imports');
+    assert.match(empty, /Nothing has been imported yet/);
+    assert.match(empty, /at most 20 MiB, which your plan can store/);
   });
 
   it('do not import a file that is not kept any more', async () => {

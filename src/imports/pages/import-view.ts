@@ -5,7 +5,15 @@ import { boundOf } from '../../plans/plan.ts';
 import { form, notice } from '../../web/forms.ts';
 import type { AccountVisit, View } from '../../web/page.ts';
 import { badge, facts, table } from '../../web/parts.ts';
-import { type ImportError, type ImportRow, importErrors, isPaused, KEEPS_FILE, needConfirmation } from '../import.ts';
+import {
+  type ImportError,
+  type ImportRow,
+  importErrors,
+  importTitle,
+  isPaused,
+  KEEPS_FILE,
+  needConfirmation,
+} from '../import.ts';
 import { TOO_MANY } from '../removals.ts';
 
 export const presetTitles: Readonly<Record<ExportPreset, string>> = {
@@ -18,10 +26,6 @@ export const presetTitles: Readonly<Record<ExportPreset, string>> = {
 
 /** The errors that the page shows; the file has all of them. */
 const ERRORS_SHOWN = 50;
-
-export function titleOf({ dry_run }: ImportRow): string {
-  return dry_run === 0 ? 'Import' : 'Preview';
-}
 
 export function stateBadge(row: ImportRow): Html {
   const { state } = row;
@@ -53,9 +57,8 @@ function countsOf(row: ImportRow): [name: string, count: number][] {
 /** @param error why the file of the preview was not imported */
 export async function importView(visit: AccountVisit, row: ImportRow, now: number, error?: string): Promise<View> {
   const isRunning = row.ended_at === null;
-  const heading = row.dry_run === 0 ? 'Import' : 'Preview of an import';
   return {
-    title: heading,
+    title: importTitle(row),
     ...(error !== undefined && { status: 422 }),
     ...(isRunning && {
       scripts: ['import.js'],
@@ -95,8 +98,13 @@ function outcomeNotice(row: ImportRow): Html | undefined {
   if (row.state === 'failed') return notice('alert', html`<p>${failureText(row)}</p>${progressText(row)}`);
   if (row.ended_at === null) return undefined;
   if (row.dry_run !== 0) return notice('status', html`<p>This is a preview: nothing has been changed.</p>`);
-  const text = row.state === 'canceled' ? 'The import was canceled. What it had done stays.' : 'The import is done.';
-  return notice('status', html`<p>${text}</p>`);
+  if (row.state === 'canceled') return notice('status', html`<p>The import was canceled. What it had done stays.</p>`);
+  return notice(row.failed > 0 ? 'alert' : 'status', html`<p>The import is done.${failedText(row)}</p>`);
+}
+
+function failedText({ failed, row_count }: ImportRow): string {
+  if (failed === 0) return '';
+  return ` ${countText(failed)} of ${countText(row_count)} rows ${failed === 1 ? 'has' : 'have'} errors and ${failed === 1 ? 'was' : 'were'} left out.`;
 }
 
 function failureText({ code, message, removals, existing }: ImportRow): string {
@@ -104,16 +112,16 @@ function failureText({ code, message, removals, existing }: ImportRow): string {
   return `Nothing was changed: the import would delete ${removals} of ${existing} animals, which is not what was confirmed. Preview the file again.`;
 }
 
-/** Says how far a failed import is, and what running its file again does; nothing if it was refused as a whole. */
+/** Says how far a failed import is, and what importing its file again does; nothing if it was refused as a whole. */
 function progressText({ code, dry_run, rows_read, row_count }: ImportRow): Html | undefined {
   if (code === TOO_MANY) return undefined;
   if (dry_run !== 0) return html`<p>This was a preview: nothing has been changed.</p>`;
-  return html`<p>${countText(rows_read)} of ${countText(row_count)} rows are done, and stay. It is safe to run the file again: each
+  return html`<p>${countText(rows_read)} of ${countText(row_count)} rows are done, and stay. It is safe to import the file again: each
 row finds its animal by the identifier in the file, so none is added twice.</p>`;
 }
 
 function progressView({ rows_read, row_count, state }: ImportRow): Html {
-  const text = state === 'removing' ? 'Deleting animals that the file lacks' : 'Rows that are done';
+  const text = state === 'removing' ? 'Deleting animals that the file lacks' : 'Rows done';
   return html`<p><label>${text}: ${countText(rows_read)} of ${countText(row_count)}<br>
 <progress value="${rows_read}" max="${Math.max(1, row_count)}"></progress></label></p>`;
 }
@@ -147,7 +155,7 @@ async function errorsView({ deployment }: AccountVisit, { id }: ImportRow): Prom
   const errors = found.map(({ error }) => JSON.parse(error) as ImportError).filter(({ code }) => code !== TOO_MANY);
   if (errors.length === 0) return undefined;
   const rows = errors.map(({ level, line, column, message, value, suggestion }) => [
-    line === undefined ? 'None' : countText(line),
+    line === undefined ? '–' : countText(line),
     badge(level === 'error' ? 'bad' : 'warn', level === 'error' ? 'Error' : 'Warning'),
     column !== undefined && html`<bdi>${column}</bdi>`,
     html`${message}${suggestion !== undefined && html` Did you mean <bdi><strong>${suggestion}</strong></bdi>?`}`,

@@ -10,12 +10,12 @@ import { idOf, listPage, pageLinks } from '../../web/lists.ts';
 import { type AccountVisit, accountPage, type View } from '../../web/page.ts';
 import { table } from '../../web/parts.ts';
 import { rowsImported } from '../budget.ts';
-import { errorLines, type ImportRow } from '../import.ts';
+import { errorLines, type ImportRow, importTitle } from '../import.ts';
 import { activateImport, cancelImport, getImport, importPreviewed, listImports } from '../imports.ts';
 import type { ImportOptions } from '../options.ts';
 import { receiveImport } from '../receive.ts';
 import { recognizeFormat } from './format.ts';
-import { countsText, importView, presetTitles, stateBadge, titleOf } from './import-view.ts';
+import { countsText, importView, presetTitles, stateBadge } from './import-view.ts';
 
 /** The largest file that the page takes. It arrives in the time of other requests; the API has more for larger ones. */
 const FILE_BYTES_MAX = 100 * 1024 * 1024;
@@ -136,7 +136,7 @@ async function listView(visit: AccountVisit, sent = nothingSent): Promise<View> 
   const { deployment, account } = visit;
   const found = await listImports(deployment.database, account.id, listPage(visit, ROWS));
   const rows = found.rows.map(row => [
-    html`<a href="/shelter/imports/${row.id}">${titleOf(row)} of ${timeHtml(row.created_at)}</a>`,
+    html`<a href="/shelter/imports/${row.id}">${importTitle(row)}</a>, ${timeHtml(row.created_at)}`,
     stateBadge(row),
     countsText(row),
     row.failed + row.warnings > 0 &&
@@ -151,14 +151,19 @@ async function listView(visit: AccountVisit, sent = nothingSent): Promise<View> 
     body: html`${isWrong && notice('alert', sent.errors['file'] ?? 'Some fields need another value.')}
 ${uploadForm(visit, sent)}
 <h2>Past imports</h2>
-${table('Past imports', ['File', 'State', 'Animals', 'Errors'], rows, 'Nothing was imported yet.')}
-<p class="hint">Imports have changed ${countText(rowsToday)} of ${countText(rowsMax)} rows today, in UTC. The last 20 imports are kept, for 30 days.</p>
+${table('Past imports', ['Import', 'State', 'Animals', 'Errors'], rows, 'Nothing has been imported yet.')}
+<p class="hint">Your imports have changed ${countText(rowsToday)} of ${countText(rowsMax)} rows today (UTC). The last 20 imports are kept, for 30 days.</p>
 ${pageLinks(visit, found)}`,
   };
 }
 
 function uploadForm(visit: AccountVisit, { mode, preset, currency, errors }: Sent) {
   const modes = Object.entries(modeTitles);
+  const storedMax = boundOf(visit.deployment.bounds, visit.account, 'storedBytes');
+  const limit =
+    storedMax < FILE_BYTES_MAX
+      ? `at most ${mebibytes(storedMax)} MiB, which your plan can store`
+      : `at most ${mebibytes(FILE_BYTES_MAX)} MiB`;
   return html`<p>Choose a file of animals. You see what it would change before anything is imported.
 <a href="/guides/import-and-export">What the file must look like</a></p>
 <form method="post" action="/shelter/imports" enctype="multipart/form-data" class="stacked">
@@ -176,10 +181,14 @@ ${field({
   ...{ hint: 'For columns of other programs: three letters, such as USD.', maxLength: 3, optional: true },
 })}
 <div class="field"><label for="file">File</label>
-<p class="hint" id="file-hint">CSV or NDJSON in UTF-8, at most ${FILE_BYTES_MAX / 1024 / 1024} MiB, which must arrive within 30 seconds. The <a href="/reference/importPets">API</a> takes larger files.</p>
+<p class="hint" id="file-hint">CSV or NDJSON in UTF-8, ${limit}. It must arrive within 30 seconds. The <a href="/reference/importPets">API</a> takes ${storedMax > FILE_BYTES_MAX ? 'larger files' : 'files that take longer'}.</p>
 <input id="file" name="file" type="file" accept=".csv,.ndjson,.jsonl,.txt,text/csv,application/x-ndjson" required aria-describedby="file-hint"></div>
 <button>Preview the changes</button>
 </form>`;
+}
+
+function mebibytes(bytes: number): string {
+  return countText(Math.floor(bytes / 1024 / 1024));
 }
 
 /** Returns the import of the path; `undefined` if the account has no such import. */

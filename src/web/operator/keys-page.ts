@@ -61,7 +61,7 @@ export const keyPage = operatorPage({
     const key = await findKey(visit.site.accounts, visit.parameters['keyId']!);
     if (key === undefined) return undefined;
     const { site } = visit;
-    const imports = visit.query.get('done') === 'revoked' ? await endedImports(site, key) : undefined;
+    const imports = visit.query.get('done') === 'revoked' ? await endedImports(site, key, false) : undefined;
     return keyView(visit, key, await findActiveBan(site.accounts, key.id, nowOf(site)), imports);
   },
 });
