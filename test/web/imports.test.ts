@@ -165,6 +165,21 @@ describe('the pages of imports', { skip: skipBrowser }, () => {
     assert.equal(await animals(), rows);
   });
 
+  it('are linked from the keys, where one was revoked that an import depended on', async () => {
+    const person = await signedIn(service, { plan: 'enterprise', perMinute: 1000, perDay: 1000 });
+    const { accountId } = person;
+    const key = await service.newKey({ accountId, deployment: 'production' });
+    const body = `externalId,name,categoryId\n${Array.from({ length: 20_000 }, (_, row) => `A-${row},Rex,1\n`).join('')}`;
+    const headers = { 'Content-Type': 'text/csv' };
+    const sent = await send(`${service.urls.production}/imports`, { method: 'POST', key: key.token, headers, body });
+    assert.equal(sent.status, 202, sent.text);
+    const { headers: revoked } = await person.submit(`/keys/${key.id}/revoke`);
+    const { text } = await person.open(revoked.location!);
+    const [, path, rows] = /<a href="([^"]+)">Import \d+<\/a>: ([\d,]+) of 20,000 rows are done/.exec(text) ?? [];
+    assert.equal(path, `/shelter/imports/${sent.body.id}`, text);
+    assert.ok((await person.open(path)).text.includes(`${rows} of 20,000 rows are done`));
+  });
+
   it('say what is wrong with a form and a file, and keep what was chosen', async () => {
     const person = await signedIn(service);
     const wrong = await preview(person, 'x', { currency: 'euros', preset: HOSTILE, mode: 'replace' });
