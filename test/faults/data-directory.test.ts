@@ -121,7 +121,7 @@ describe('a data directory', { timeout: 120_000 }, () => {
     const service = await start(context, link);
     const { code, tells } = await run(directory, ['serve', '--json']);
     assert.equal(code, 1);
-    assert.match(tells, /already serves [^\n]*\.\n$/);
+    assert.match(tells, /already serves [^\n]*\. Stop it first\.\n$/);
     const { token } = await service.petstore('key', 'create', '--account', '1');
     assert.equal((await send(`${service.urls.production}/pets`, { key: String(token) })).status, 200);
     assert.equal((await service.stop()).code, 0);

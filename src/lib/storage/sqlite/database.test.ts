@@ -446,7 +446,10 @@ describe('lockDataDirectory', () => {
   it('is for one process at a time, and free once that was killed', async t => {
     const data = join(directory, 'locked');
     const lock = lockDataDirectory(data);
-    assert.throws(() => lockDataDirectory(data), /^UserError: Another process already serves .*locked\.$/);
+    assert.throws(
+      () => lockDataDirectory(data),
+      /^UserError: Another process already serves .*locked\. Stop it first\.$/,
+    );
     lock.release();
     const code = `
       const { lockDataDirectory } = await import(${JSON.stringify(new URL('./directory-lock.ts', import.meta.url).href)});

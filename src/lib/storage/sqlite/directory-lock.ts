@@ -16,7 +16,7 @@ export function lockDataDirectory(directory: string): { release(): void } {
     createPrivateFile(file);
     return { release: lockFile(file) };
   } catch (error) {
-    if (isBusy(error)) throw new UserError(`Another process already serves ${directory}.`);
+    if (isBusy(error)) throw new UserError(`Another process already serves ${directory}. Stop it first.`);
     if (isNotPermitted(error)) {
       const message = `The data directory ${directory} is not writable. Give this user write permission to it and its files, or set PETSTORE_DATA_DIR to another directory.`;
       throw new UserError(message, { cause: error });
