@@ -95,7 +95,7 @@ const byStatus = {
     not_in_sandbox: [
       'A trial key cannot do this.',
       'A trial key, which anyone gets on the reference pages, cannot import animals, upload photos, or have photos fetched from URLs.',
-      'Create an account of your own, and use one of its keys. Every plan can do this, also Free.',
+      'Create an account (the Free plan is enough) and use one of its keys.',
     ],
     not_owner: [
       'This belongs to another account; only that account or an admin may do this.',
@@ -202,12 +202,12 @@ const byStatus = {
     ],
     import_limit_exceeded: [
       'The account has reached its limit of imported rows.',
-      'The rows that the imports of an account can change on a UTC day are bounded by its plan: twice its animals (`PETSTORE_IMPORTED_ROWS_MAX`). An import counts with all its rows while it runs, and afterwards with those that added or changed an animal. `GET /v1/account` shows both (`importedRows`). Nothing was imported.',
-      'Send the file again after `Retry-After` seconds, or fewer rows. A file with more rows than the maximum of a day has no `Retry-After`: split it. Or ask the operator for a larger plan.',
+      'The rows that the imports of an account can change on a UTC day are bounded by its plan: twice its animals (`PETSTORE_IMPORTED_ROWS_MAX`). An import counts with all its rows while it runs, and afterwards with those that added or changed an animal. `GET /v1/account` shows the rows used and the limit (`importedRows`). Nothing was imported.',
+      'Send the file again after `Retry-After` seconds, or send a file with fewer rows. A file with more rows than the maximum of a day has no `Retry-After`: split it. Or ask the operator for a larger plan.',
     ],
     event_storage_exceeded: [
       'The account has reached its limit of bytes of events.',
-      'The events that an account caused in the last 30 days have as many bytes as its plan allows for imports (`PETSTORE_EVENTS_QUOTA_MIB`). An import that would exceed them is refused, and one that reaches them ends; what it has done stays. Single requests never stop at this bound. `GET /v1/account` shows both (`eventBytes`).',
+      'The events that an account caused in the last 30 days have reached the number of bytes at which its plan stops imports (`PETSTORE_EVENTS_QUOTA_MIB`). An import that would exceed them is refused, and one that reaches them ends; what it has done stays. Single requests never stop at this bound. `GET /v1/account` shows both (`eventBytes`).',
       'Import fewer rows a day, and leave out those that changed nothing. Or ask the operator for a larger plan.',
     ],
     import_canceled: [
@@ -233,12 +233,12 @@ const byStatus = {
     sandbox_pet_limit_exceeded: [
       'All trial keys together have reached their limit of animals.',
       'The animals of all accounts of the sandbox, which trial keys belong to, are bounded together (`PETSTORE_SANDBOX_PETS_MAX`). `GET /v1/account` with a trial key shows both (`sandbox.pets`).',
-      'Delete animals that you added, or try again in some minutes: what a trial key made is deleted after it expires. Or create an account of your own, the plan Free is enough, and use a key of it.',
+      'Delete animals that you added, or try again in a few minutes: what a trial key made is deleted after it expires. Or create an account (the Free plan is enough) and use one of its keys.',
     ],
     sandbox_storage_exceeded: [
       'All trial keys together have reached their limit of stored bytes.',
       'The events that all accounts of the sandbox cause, each with the animal or the order after the change, and the responses to their requests with `Idempotency-Key` have as many bytes as the sandbox may store (`PETSTORE_SANDBOX_QUOTA_MIB`). Deletions, releases of holds and cancellations of orders never stop at this bound. `GET /v1/account` with a trial key shows both (`sandbox.bytes`).',
-      'Try again in some minutes: what a trial key made is deleted after it expires. Or create an account of your own, the plan Free is enough, and use a key of it.',
+      'Try again in a few minutes: what a trial key made is deleted after it expires. Or create an account (the Free plan is enough) and use one of its keys.',
     ],
     photo_limit_exceeded: [
       'There are ten photos, the maximum.',
@@ -318,7 +318,7 @@ const byStatus = {
     storage_limit_exceeded: [
       'The account has reached its limit of stored texts.',
       'The texts of its messages, the stored responses to its requests with `Idempotency-Key` and the rows that wait to be imported have as many bytes as its plan allows. `GET /v1/account` shows both (`storedBytes`).',
-      'Responses are deleted a day after the request, messages when the store no longer keeps them (`PETSTORE_MESSAGES_DAYS`). Requests other than messages succeed without `Idempotency-Key`. Or ask the operator for a larger plan.',
+      'Responses are deleted a day after the request, messages when the store no longer keeps them (`PETSTORE_MESSAGES_DAYS`). Requests other than messages succeed without `Idempotency-Key`. For an import, send a smaller file, or split it. Or ask the operator for a larger plan.',
     ],
     webhook_secret_limit_exceeded: [
       'The webhook has reached its limit of secrets.',
@@ -407,7 +407,7 @@ const byStatus = {
     sandbox_rate_limit_exceeded: [
       'All trial keys together have sent too many requests in the last minute; wait for the time in Retry-After.',
       'The requests of all accounts of the sandbox, which trial keys belong to, are bounded together in any 60 seconds (`PETSTORE_SANDBOX_PER_MINUTE`). The window `sandbox-minute` of the `RateLimit` header shows how many are left. A request that is rejected for this reason never leads to a ban.',
-      'Wait for `Retry-After` seconds. Or create an account of your own, the plan Free is enough, and use a key of it.',
+      'Wait for `Retry-After` seconds. Or create an account (the Free plan is enough) and use one of its keys.',
     ],
     api_key_banned: [
       'The API key is banned temporarily because it kept sending requests after a 429.',
@@ -446,7 +446,7 @@ const byStatus = {
       'Try again after `Retry-After` seconds. Send fewer large bodies at a time, each with its `Content-Length`. Request such lists one after another, and upload one file after another.',
     ],
     search_not_ready: [
-      'The index of words is being filled; search again in some minutes.',
+      'The index of words is being filled; search again in a few minutes.',
       'After the upgrade to the first release with `q`, the service adds the words of the animals that it has, some hundred thousand in a minute. Until then, a search would miss animals.',
       'Try again after `Retry-After` seconds. Lists without `q` work as always.',
     ],

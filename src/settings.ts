@@ -190,7 +190,7 @@ export const settingTree = {
         'PETSTORE_EVENTS_QUOTA_MIB',
         'The maximum of events that an account causes in 30 days, in MiB; only imports stop at it.',
       ),
-      defaultText: '1 KiB for each row of 30 days',
+      defaultText: '30 times the daily rows, at 1 KiB each',
       parse: parseMebibytes,
     },
     openOrders: bound('PETSTORE_ORDERS_MAX', 'The maximum number of placed and approved orders of an account.'),

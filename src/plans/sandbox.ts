@@ -90,7 +90,7 @@ async function runWithin<T>(
   return result;
 }
 
-const REMEDY = 'Try again in some minutes, or use a key of an account of your own.';
+const REMEDY = 'Try again in a few minutes, or use a key of an account of your own.';
 
 const accountById = query((db, p: Params<{ accountId: number }>) =>
   db.selectFrom('sandbox_accounts').select('account_id').where('account_id', '=', p.accountId),

@@ -74,7 +74,7 @@ export const forgotPasswordPage = publicForm({
     return {
       title: 'Check your inbox',
       body: html`<p>If <strong>${email}</strong> has an account here, we sent a link to it. It works once, for an hour.</p>
-<p>Nothing arrived? Check the spam folder and the address, and <a href="/forgot-password">try again</a> after some minutes.</p>
+<p>Nothing arrived? Check the spam folder and the address, and <a href="/forgot-password">try again</a> after a few minutes.</p>
 <p><a href="/sign-in">Back to signing in</a></p>`,
     };
   },

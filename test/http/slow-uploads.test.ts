@@ -89,7 +89,7 @@ overEachEngine(engine => {
             assert.equal(body.code, body.status === 408 ? 'request_timeout' : 'overloaded');
           }
           for (const { body } of ended) assert.match(body.message, /less than 2 KiB\/s/);
-          for (const { body } of rejected) assert.match(body.message, /^Your network already uploads \d+ files/);
+          for (const { body } of rejected) assert.match(body.message, /^Your network is already uploading \d+ files/);
           closeAll();
         });
 

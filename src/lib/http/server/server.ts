@@ -265,7 +265,7 @@ export class HttpServer<Context> {
       const message = `The API key lacks the scope ${access.scope}.`;
       this.#reject(exchange, new Problem('insufficient_scope', 403, message));
     } else if (upload !== undefined && result.caller.sandbox) {
-      const message = `A trial key cannot ${upload.action}. Create an account, the plan Free is enough, and use a key of it.`;
+      const message = `A trial key cannot ${upload.action}. Create an account (the Free plan is enough) and use one of its keys.`;
       this.#reject(exchange, new Problem('not_in_sandbox', 403, message));
     } else if (route.takesBody) this.#readBody(exchange, route);
     else this.#handle(exchange, route, undefined);

@@ -71,8 +71,8 @@ describe('upload slots', () => {
     for (const { status, code, headers } of [ofAccount!, ofNetwork!, ofNode!]) {
       assert.deepEqual([status, code, headers], [503, 'overloaded', ['Retry-After', '5']]);
     }
-    assert.match(ofAccount!.message, /^Your account already uploads 2 files/);
-    assert.match(ofNetwork!.message, /^Your network already uploads 8 files/);
+    assert.match(ofAccount!.message, /^Your account is already uploading 2 files/);
+    assert.match(ofNetwork!.message, /^Your network is already uploading 8 files/);
     assert.match(ofNode!.message, /^Too many uploads at the moment. Nothing was changed; try again.$/);
   });
 

@@ -81,12 +81,12 @@ export class UploadSlots {
       account: account && {
         key: accountKey(account.accountId),
         max: accountMax!,
-        message: `Your account already uploads ${accountMax} ${accountMax === 1 ? 'file' : 'files'}, the maximum at the same time.`,
+        message: `Your account is already uploading ${accountMax} ${accountMax === 1 ? 'file' : 'files'}, the maximum at a time.`,
       },
       network: {
         key: `network ${kind} ${this.#options.networkOf(address)}`,
         max: networkMax,
-        message: `Your network already uploads ${networkMax} files, the maximum at the same time.`,
+        message: `Your network is already uploading ${networkMax} files, the maximum at a time.`,
       },
       node: { key: `node ${kind}`, max: total, message: 'Too many uploads at the moment.' },
     };
