@@ -41,6 +41,18 @@ export async function returnRows(tx: Transaction, row: ImportRow): Promise<Impor
   return (await tx.first(setCharge, { id: row.id, rows: changed, day: row.charged_day! }))!;
 }
 
+/** Returns why an import would be refused now for its number of rows; `undefined` if it would not. */
+export async function rowsRefusal(
+  reader: Reader,
+  row: ImportRow,
+  bounds: BoundSettings,
+  now: number,
+): Promise<Problem | undefined> {
+  const used = await rowsImported(reader, row.account_id, now);
+  const max = boundOf(bounds, row, 'importedRows');
+  return used + row.row_count > max ? tooManyRows(row.row_count, used, max, now) : undefined;
+}
+
 /** Returns how many rows imports of an account have changed on the UTC day of `now`, or have reserved. */
 export async function rowsImported(reader: Reader, accountId: number, now: number): Promise<number> {
   return (await reader.first(rowsOn, { accountId, day: dayOf(now) }))?.rows ?? 0;

@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Browser } from 'playwright-core';
 import { countText } from '../../src/lib/text.ts';
+import { dayOf } from '../../src/lib/time.ts';
 import { countOwned } from '../../src/pets/counts.ts';
 import { type Params, query, sql } from '../../src/schema.ts';
 import { cookieNames, formTokenOf } from '../../src/sessions/cookies.ts';
@@ -202,6 +203,18 @@ describe('the pages of imports', { skip: skipBrowser }, () => {
     assert.match(empty, /at most 20 MiB, which your plan can store/);
   });
 
+  it('do not offer to import a file with more rows than are left today', async () => {
+    const person = await signedIn(service);
+    const { path } = await preview(person, 'externalId,name,categoryId\nA,Rex,1\nB,Bo,1\n');
+    assert.match(await ended(person, path), /Import these animals/);
+    await service.app.databases.production.write(tx =>
+      tx.run(useRows, { accountId: person.accountId, day: dayOf(tx.now), rows: 19_999 }),
+    );
+    const { text } = await person.open(path);
+    assert.match(text, /role="alert">The file has 2 rows\. .* have changed 19,999\. Wait until 00:00 UTC/);
+    assert.doesNotMatch(text, /Import these animals/);
+  });
+
   it('do not import a file that is not kept any more', async () => {
     const person = await signedIn(service);
     const { path } = await preview(person, 'externalId,name,categoryId\nA,Rex,1\n');
@@ -249,6 +262,10 @@ describe('the pages of imports', { skip: skipBrowser }, () => {
     }
   });
 });
+
+const useRows = query((db, p: Params<{ accountId: number; day: number; rows: number }>) =>
+  db.insertInto('imported_rows').values({ account_id: p.accountId, day: p.day, rows: p.rows }),
+);
 
 const expireFile = query((db, p: Params<{ accountId: number }>) =>
   db

@@ -5,6 +5,7 @@ import { boundOf } from '../../plans/plan.ts';
 import { form, notice } from '../../web/forms.ts';
 import type { AccountVisit, View } from '../../web/page.ts';
 import { badge, facts, table } from '../../web/parts.ts';
+import { rowsRefusal } from '../budget.ts';
 import {
   type ImportError,
   type ImportRow,
@@ -57,6 +58,9 @@ function countsOf(row: ImportRow): [name: string, count: number][] {
 /** @param error why the file of the preview was not imported */
 export async function importView(visit: AccountVisit, row: ImportRow, now: number, error?: string): Promise<View> {
   const isRunning = row.ended_at === null;
+  const { database, bounds } = visit.deployment;
+  const isPreview = row.dry_run !== 0 && row.state === 'completed';
+  const refusal = isPreview ? await rowsRefusal(database, row, bounds, now) : undefined;
   return {
     title: importTitle(row),
     ...(error !== undefined && { status: 422 }),
@@ -67,6 +71,7 @@ export async function importView(visit: AccountVisit, row: ImportRow, now: numbe
     }),
     body: html`${error !== undefined && notice('alert', error)}
 ${outcomeNotice(row)}
+${refusal !== undefined && error === undefined && notice('alert', refusal.message)}
 <div id="progress"${isRunning && html` data-running="yes"`}>${isRunning && progressView(row)}
 ${facts([
   [
@@ -82,7 +87,7 @@ ${facts([
   ...(row.charged_day === null ? [] : [chargeFact(visit, row)]),
 ])}</div>
 ${isRunning && html`<noscript><p class="hint">The page loads again every three seconds.</p></noscript>`}
-${isRunning ? cancelForm(visit, row) : importForm(visit, row, now)}
+${isRunning ? cancelForm(visit, row) : refusal === undefined && importForm(visit, row, now)}
 ${await errorsView(visit, row)}
 <p><a href="/shelter/imports">All imports</a> · <a href="/shelter/animals">Your animals</a></p>`,
   };
