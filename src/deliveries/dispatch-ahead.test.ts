@@ -23,7 +23,7 @@ import { DISPATCHED_AHEAD, dispatchAhead, EVENTS_PER_TURN } from './dispatch-ahe
 import { dispatch } from './dispatch-job.ts';
 import { FULL_ABOVE, PENDING_MAX } from './waiting-events.ts';
 
-const SEEDS = long ? 200 : 5;
+const SEEDS = long ? 100 : 3;
 const ROUNDS = 12;
 const PETS = 20;
 /** Pets with ids from here on have one event each. */
