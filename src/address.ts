@@ -190,9 +190,10 @@ export class Address {
    * index that is being filled is no error.
    */
   #logProblem({ code, status, message, cause }: Problem, { request, requestId }: Exchange): void {
-    const isThrottled = cause instanceof StorageError || status === 503;
+    const isStorage = cause instanceof StorageError;
+    const isThrottled = isStorage || status === 503;
     // A client that meets a bound of its own hides no lack of another kind.
-    if (isThrottled && !this.#throttle.shouldLog(`${code} ${message}`)) return;
+    if (isThrottled && !this.#throttle.shouldLog(isStorage ? code : `${code} ${message}`)) return;
     const more = isThrottled ? ' Further requests that fail for this reason are not logged.' : '';
     const { traceId } = parseTraceparent(request.headers['traceparent']) ?? {};
     const level = code === 'search_not_ready' ? 'info' : 'error';
