@@ -14,7 +14,7 @@ import { openSqlite } from '../../src/lib/storage/sqlite/database.ts';
 import { type Table, tablesOf } from '../../src/lib/storage/tables.ts';
 import { migrations } from '../../src/migrations/index.ts';
 import { type Environment, jsonOf, petstore, refused, textOf } from '../support/commands.ts';
-import { createDatabase, onServer, run, silent, withoutPostgres } from '../support/engines.ts';
+import { createDatabase, isAnalyzed, onServer, run, silent, withoutPostgres } from '../support/engines.ts';
 import { anew, openExampleStore, prepare, sendExample } from '../support/examples.ts';
 import { killedAt } from '../support/killed-command.ts';
 import { openBlocker } from '../support/lock-waits.ts';
@@ -117,7 +117,7 @@ describeUnless(withoutPostgres, 'petstore copy', () => {
         await first.stop();
 
         await (toPostgres ? copy(directory, url) : copy(url, directory));
-        if (toPostgres) assert.equal(await countedPets(url), 2);
+        if (toPostgres) assert.ok(await isAnalyzed(url));
         second = await openStore(target, first.key);
         assert.deepEqual(await stateOf(second), before);
         const again = await second.post('/pets', { name: 'Minka', categoryId: 2 }, 'once');
@@ -139,12 +139,6 @@ describeUnless(withoutPostgres, 'petstore copy', () => {
         await receiver.close();
       }
     });
-  }
-
-  /** Returns the number of animals by which PostgreSQL plans. */
-  async function countedPets(url: string): Promise<number> {
-    const counted = `select reltuples from pg_class where oid = 'public.pets'::regclass`;
-    return (await onServer(connection => run(connection, counted), url))[0]!['reltuples'];
   }
 
   it('refuses a store that is being served, as source and as target', async () => {

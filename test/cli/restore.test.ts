@@ -6,6 +6,7 @@ import { readConfig } from '../../src/config.ts';
 import { lockDataDirectory } from '../../src/lib/storage/sqlite/directory-lock.ts';
 import { type Environment, jsonOf, refused } from '../support/commands.ts';
 import { type EmptyPlace, emptyPlaces } from '../support/empty-places.ts';
+import { isAnalyzed } from '../support/engines.ts';
 import { killedAt } from '../support/killed-command.ts';
 import { hashOf, image, upload } from '../support/photos.ts';
 import { send, serve } from '../support/serving.ts';
@@ -67,6 +68,8 @@ for (const { name, skip, create } of emptyPlaces.slice(0, 2)) {
       assert.ok(steps.includes('Restoring the photos of production 33 %'), steps.join());
       assert.deepEqual((await jsonOf(there, 'verify')).findings, []);
       assert.deepEqual(await jsonOf(there, 'pet', 'list'), await jsonOf(here, 'pet', 'list'));
+      const url = there['PETSTORE_DATABASE_URL'];
+      if (url !== undefined) assert.ok(await isAnalyzed(url));
     });
 
     it('is not restored over data, and changes nothing there', async () => {

@@ -90,6 +90,8 @@ overEachEngine(engine => {
           }
           for (const { body } of ended) assert.match(body.message, /less than 2 KiB\/s/);
           for (const { body } of rejected) assert.match(body.message, /^Your network is already uploading \d+ files/);
+          const isLogged = service.lines.some(line => line.includes(`already uploading ${ofNetwork} files`));
+          assert.equal(isLogged, rejected.length > 0, 'the other kind, rejected at the same time, does not hide it');
           closeAll();
         });
 

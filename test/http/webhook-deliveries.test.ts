@@ -3,9 +3,11 @@ import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { listMessages } from '../../src/messages/list.ts';
+import { createPet } from '../../src/pets/pets.ts';
 import { type Params, query } from '../../src/schema.ts';
 import type { Caller } from '../support/caller.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
+import { serve } from '../support/serving.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { assertRejected, clock, headersOf, setUpWebhooks, verified } from '../support/webhooks-over-http.ts';
 
@@ -92,6 +94,19 @@ overEachEngine(engine => {
       );
       await owner.ask('DELETE', path);
     });
+
+    if (engine.name === 'postgres') {
+      it('stores no long text twice on staging either', async t => {
+        const serving = await serve({ clock, environment: await engine.settings() });
+        t.after(() => serving.stop());
+        const { staging } = serving.app.databases;
+        const added = await staging!.write(tx =>
+          createPet(tx, 1, { name: 'x', categoryId: 2, description: 'a'.repeat(3000) }, 'open'),
+        );
+        const lengths = await staging!.all(lengthsOfPetEvents, {});
+        assert.ok(lengths.at(-1)!.length < 1000, `the event of animal ${added.id}`);
+      });
+    }
 
     it('does not change a webhook whose test fails, and reports the reason', async () => {
       const { receiver, owner } = suite;
