@@ -107,8 +107,10 @@ function outcomeNotice(row: ImportRow): Html | undefined {
   return notice(row.failed > 0 ? 'alert' : 'status', html`<p>The import is done.${failedText(row)}</p>`);
 }
 
-function failedText({ failed, row_count }: ImportRow): string {
+function failedText({ failed, mode, row_count }: ImportRow): string {
   if (failed === 0) return '';
+  // Animals that could not be deleted count as well.
+  if (mode === 'replace') return ` It has ${countText(failed)} ${failed === 1 ? 'error' : 'errors'}, listed below.`;
   return ` ${countText(failed)} of ${countText(row_count)} rows ${failed === 1 ? 'has' : 'have'} errors and ${failed === 1 ? 'was' : 'were'} left out.`;
 }
 
