@@ -192,7 +192,7 @@ export class Address {
   #logProblem({ code, status, message, cause }: Problem, { request, requestId }: Exchange): void {
     const isStorage = cause instanceof StorageError;
     const isThrottled = isStorage || status === 503;
-    // A client that meets a bound of its own hides no lack of another kind.
+    // One line for each kind of overload: an account at its own bound must not hide a full node.
     if (isThrottled && !this.#throttle.shouldLog(isStorage ? code : `${code} ${message}`)) return;
     const more = isThrottled ? ' Further requests that fail for this reason are not logged.' : '';
     const { traceId } = parseTraceparent(request.headers['traceparent']) ?? {};

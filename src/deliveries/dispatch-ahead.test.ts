@@ -224,7 +224,7 @@ async function dispatchRandomly({ webhook, database, pet }: Store, below: (count
   };
 
   for (let round = 0; round < ROUNDS; round++) {
-    // What was recorded before this round does not count among the events of its accounts.
+    // The turns of this round count only the events that it records.
     await dispatchAll(database);
     const before = await lastPosition(database);
     const isFull = below(4) > 0;

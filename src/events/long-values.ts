@@ -25,8 +25,9 @@ type PetData = Shortened & {
 };
 
 /**
- * Returns the data of an event without the long values that the row of its animal has, and the bytes of those that the
- * change stored there; undefined if it has none.
+ * Returns the data that the log stores in place of that of an event: without the long values that are in the row of its
+ * animal. `rowBytes` is the size of those that the change wrote to the row. Returns undefined for an event without long
+ * values.
  */
 export function withoutLongValues({
   kind,
@@ -44,7 +45,7 @@ export function withoutLongValues({
   };
 }
 
-/** Stores which long values are in the data of an event and no longer in the row of its animal. Call it after the insert. */
+/** Records that the event which was just inserted has the long values that its change removed from the row. */
 export async function recordReplaced(tx: Transaction, { kind, action, subjectId, data }: NewEvent): Promise<void> {
   if (kind !== 'pet' || action === 'created') return;
   const { pet, was = {} } = data as PetData;
@@ -60,7 +61,9 @@ function longIn(values: PetData['was'] & object): LongMember[] {
   });
 }
 
-/** Returns events of any kind with the values that they leave out. Deleted values stay absent. */
+/**
+ * Returns events of any kind with the long values that the log left out. Values of a deleted sandbox account stay absent.
+ */
 export async function withLongValues<E extends Event<unknown>>(reader: Reader, events: readonly E[]): Promise<E[]> {
   const sought = events.flatMap(event => {
     const { omitted = [] } = event.data as Shortened;

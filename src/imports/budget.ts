@@ -66,7 +66,7 @@ export async function deleteOldImportedRows(tx: Transaction, limit: number): Pro
 /**
  * The bytes of an event of a row beyond those of its values and of the origin of the import. Measured for new animals: the
  * estimate is 0.6 to 1.3 times what they record, and more if most cells are empty. Rows that change few values of animals
- * with a long profile record up to five times as much, because an event has the whole animal; rows that change nothing
+ * with a long profile record up to five times as much, because an event repeats the short values; rows that change nothing
  * record nothing.
  */
 const EVENT_OVERHEAD = 50;

@@ -161,7 +161,7 @@ const deleteCounters = [
       .where('kind', '=', 'owner')
       .where('key', '=', sql<string>`cast(cast(${p.accountId} as bigint) as text)`),
   ),
-  // Earlier accounts are deleted before: of those that a node of the previous release deleted, this row is left.
+  // A node of the previous release deletes an account without this row. Accounts end in the order of their ids.
   query((db, p: Params<Owner>) => db.deleteFrom('sandbox_accounts').where('account_id', '<=', p.accountId)),
 ];
 

@@ -114,7 +114,7 @@ export class PhotoFiles {
       if (file !== undefined) stored.push(Buffer.concat(await Array.fromAsync(file.parts)));
     }
     const bytesOf = (files: readonly Buffer[]) => files.reduce((sum, { length }) => sum + length, 0);
-    // What is damaged gets no checksum, so that it stays noticeable.
+    // A damaged size gets no checksum: `verify` would accept it.
     const summed = stored.map(size => (lacksChecksum(size) && isIntact(size) ? withChecksum(size) : size));
     if (stored.length < photoSizes.length || bytesOf(summed) === bytesOf(stored)) return bytesOf(stored);
     return this.#replaceSizes(hash, async directory => {
