@@ -233,6 +233,25 @@ describe('the pages for operators', { skip: skipBrowser }, () => {
     assert.doesNotMatch(text, /NaN|Infinity/);
   });
 
+  it('say that all is quiet, or what waits', async () => {
+    const other = await serve();
+    try {
+      const person = await signedIn(other, { admin: true });
+      const production = async () => (await person.open('/operator/work')).text.split('<h2>Staging</h2>')[0]!;
+      const quiet = await production();
+      assert.match(quiet, /All quiet: nothing waits, and no job is late\./);
+      assert.doesNotMatch(quiet, /Deletions of accounts|Late jobs/);
+      const leaving = await signedIn(other, { name: 'Leaving' });
+      const path = `/operator/accounts/${leaving.accountId}/delete`;
+      assert.equal((await person.submit(path, { confirmation: 'Leaving' })).status, 303);
+      const busy = await production();
+      assert.doesNotMatch(busy, /All quiet/);
+      assert.match(busy, /Deletions of accounts<\/dt>\s*<dd><a [^>]*>1<\/a>/);
+    } finally {
+      await other.stop();
+    }
+  });
+
   it('say how old the latest scheduled backup is, and whether it is late', async () => {
     const clock = testClock(Date.parse('2026-11-22T12:00:00Z'));
     const directory = temporaryDirectory();

@@ -6,7 +6,7 @@ import type { DatabaseLocation } from '../../config.ts';
 import { databaseSize } from '../../database-size.ts';
 import type { Deployment } from '../../deployment.ts';
 import { nextDueTimes, type QueuedJob } from '../../jobs.ts';
-import { type Html, html, timeHtml } from '../../lib/html/html.ts';
+import { type Html, type HtmlValue, html, timeHtml } from '../../lib/html/html.ts';
 import { countText } from '../../lib/text.ts';
 import { titleOf } from '../layout.ts';
 import { type AccountVisit, operatorPage } from '../page.ts';
@@ -64,11 +64,11 @@ function backupFact({ last, intervalMs }: BackupStatus, now: number): Html {
 async function deploymentPart({ site }: AccountVisit, deployment: Deployment): Promise<Html> {
   const { name, database } = deployment;
   const { ok, writes, detail } = await database.health();
-  const waiting = await countWaiting(database);
-  const backlog = await readBacklog(database);
-  const webhooks = (state: string, text: string) =>
-    html`<a href="${pathWith('/operator/webhooks', { deployment: name, state })}">${text}</a>`;
   const isPortal = database === site.accounts;
+  const waiting = await waitingFacts(deployment, isPortal);
+  const jobs = jobRows(await nextDueTimes(database), site.clock.now(), isPortal);
+  const late = jobs.filter(({ isLate }) => isLate);
+  const columns = ['Job', 'State', 'Oldest due'];
   return html`<section>
 <h2>${titleOf(name)}</h2>
 ${facts([
@@ -76,23 +76,41 @@ ${facts([
     'Storage',
     ok && writes === 'ok' ? badge('good', 'Ready') : html`${badge('bad', ok ? 'Reads only' : 'Unavailable')} ${detail}`,
   ],
-  ['Pending deliveries', countText(backlog.deliveries.pending)],
-  ['Failing webhooks', webhooks('failing', atMost(waiting.failingWebhooks))],
-  ['Disabled webhooks', webhooks('disabled', atMost(waiting.disabledWebhooks))],
-  ['Messages to inboxes', atMost(waiting.inbox)],
-  ['Photos whose sizes are not counted', atMost(waiting.photos)],
-  ['Messages by e-mail', atMost(backlog.message_emails.pending)],
-  ['E-mail about accounts', isPortal ? atMost(backlog.account_emails.pending) : undefined],
-  [
-    'Deletions of accounts',
-    isPortal ? html`<a href="/operator/accounts?state=deleting">${atMost(waiting.deletions)}</a>` : undefined,
-  ],
+  ...waiting,
 ])}
-<h3>Jobs of ${name}</h3>
-${await jobTable(site.clock.now(), deployment, isPortal)}
-<h3>Storage of ${name}</h3>
-${await storageTables(deployment, site.config.locations[name])}
+${waiting.length === 0 && late.length === 0 && html`<p>All quiet: nothing waits, and no job is late.</p>`}
+${late.length > 0 && html`<h3>Late jobs of ${name}</h3>${table(`Late jobs of ${name}`, columns, late.map(cellsOf), '')}`}
+<details><summary>All jobs of ${name}</summary>
+${table(`Jobs of ${name}`, columns, jobs.map(cellsOf), '')}</details>
+<details><summary>Storage of ${name}</summary>
+${await storageTables(deployment, site.config.locations[name])}</details>
 </section>`;
+}
+
+/** Returns what waits in a deployment, by name; nothing of what does not. */
+async function waitingFacts({ name, database }: Deployment, isPortal: boolean): Promise<[string, Html][]> {
+  const waiting = await countWaiting(database);
+  const backlog = await readBacklog(database);
+  const webhooks = (state: string) => pathWith('/operator/webhooks', { deployment: name, state });
+  const counts: readonly (readonly [label: string, count: number, path?: string])[] = [
+    ['Failing webhooks', waiting.failingWebhooks, webhooks('failing')],
+    ['Disabled webhooks', waiting.disabledWebhooks, webhooks('disabled')],
+    ['Messages to inboxes', waiting.inbox],
+    ['Photos whose sizes are not counted', waiting.photos],
+    ['Messages by e-mail', backlog.message_emails.pending],
+    ['E-mail about accounts', isPortal ? backlog.account_emails.pending : 0],
+    ['Deletions of accounts', isPortal ? waiting.deletions : 0, '/operator/accounts?state=deleting'],
+  ];
+  const deliveries = backlog.deliveries.pending;
+  return [
+    ...(deliveries > 0 ? [['Pending deliveries', html`${countText(deliveries)}`] as [string, Html]] : []),
+    ...counts
+      .filter(([, count]) => count > 0)
+      .map(([label, count, path]): [string, Html] => {
+        const text = html`${atMost(count)}`;
+        return [label, path === undefined ? text : html`<a href="${path}">${text}</a>`];
+      }),
+  ];
 }
 
 const jobNames: Readonly<Record<QueuedJob, string>> = {
@@ -118,19 +136,28 @@ const ofProduction: readonly QueuedJob[] = ['mail', 'account_emails', 'visitor_e
 /** A job that is due for longer than this is late. */
 const LATE_MS = 60_000;
 
-async function jobTable(now: number, { database, name }: Deployment, isPortal: boolean): Promise<Html> {
-  const times = await nextDueTimes(database);
-  const rows = (Object.entries(jobNames) as [QueuedJob, string][])
+interface JobRow {
+  readonly label: string;
+  readonly state: Html;
+  readonly dueAt: HtmlValue;
+  readonly isLate: boolean;
+}
+
+/** Returns every job with its state. @param times when the oldest job of each type is due; 0 if it looks for work by itself */
+export function jobRows(times: Readonly<Record<QueuedJob, number | null>>, now: number, isPortal: boolean): JobRow[] {
+  return (Object.entries(jobNames) as [QueuedJob, string][])
     .filter(([job]) => isPortal || !ofProduction.includes(job))
     .map(([job, label]) => {
       const dueAt = times[job];
-      if (dueAt === null) return [label, badge('', 'Nothing to do'), ''];
-      const state =
-        dueAt > now ? badge('', 'Scheduled') : now - dueAt > LATE_MS ? badge('warn', 'Late') : badge('good', 'Due');
-      // A job that looks for work by itself is due at any time.
-      return [label, state, dueAt <= 0 ? 'Now' : timeHtml(dueAt)];
+      if (dueAt === null) return { label, state: badge('', 'Nothing to do'), dueAt: '', isLate: false };
+      const isLate = dueAt > 0 && now - dueAt > LATE_MS;
+      const state = dueAt > now ? badge('', 'Scheduled') : isLate ? badge('warn', 'Late') : badge('good', 'Due');
+      return { label, state, dueAt: dueAt <= 0 ? 'Now' : timeHtml(dueAt), isLate };
     });
-  return table(`Jobs of ${name}`, ['Job', 'State', 'Oldest due'], rows, '');
+}
+
+function cellsOf({ label, state, dueAt }: JobRow): HtmlValue[] {
+  return [label, state, dueAt];
 }
 
 async function storageTables({ database, name }: Deployment, location: DatabaseLocation): Promise<Html> {

@@ -11,6 +11,7 @@ import { sendMessage } from '../../messages/messages.ts';
 import { createPet } from '../../pets/pets.ts';
 import { type Params, query, selectJsonNumbers, sql } from '../../schema.ts';
 import { countWaiting, listNodes, newestIds, tableSizes } from './work.ts';
+import { jobRows } from './work-page.ts';
 
 const NOON = Date.parse('2026-11-21T12:00:00Z');
 const caller = { accountId: 1, admin: false };
@@ -62,6 +63,25 @@ onEachEngine(engine => {
       const times = await nextDueTimes(database);
       assert.equal(times.holds, NOON + 5 * 60_000);
       assert.equal(times.deliveries, null);
+    });
+  });
+
+  describe('jobRows', () => {
+    it('finds the jobs that are due for more than a minute late', async () => {
+      const times = await nextDueTimes(await open());
+      const due = { ...times, deliveries: NOON - 60_001, imports: NOON - 60_000, holds: NOON + 1, events: 0 };
+      const rows = jobRows(due, NOON, false);
+      const states = Object.fromEntries(
+        rows.map(({ label, state }) => [label, /<span[^>]*>(.*)<\/span>/.exec(String(state))?.[1]]),
+      );
+      assert.deepEqual(
+        rows.filter(({ isLate }) => isLate).map(({ label }) => label),
+        ['Delivery to webhooks'],
+      );
+      assert.equal(states['Imports of animals'], 'Due');
+      assert.equal(states['End of holds'], 'Scheduled');
+      assert.equal(states['Dispatch of events to webhooks'], 'Due');
+      assert.equal(states['E-mail about accounts'], undefined);
     });
   });
 
