@@ -117,7 +117,10 @@ describe('the guides in a browser', { skip: skipBrowser }, () => {
     // A reader who has signed out in the meantime sees an error.
     await page.context().clearCookies();
     await page.getByRole('button', { name: 'Use a key of mine' }).click();
-    await page.locator('.use-key-result').filter({ hasText: /signed out|out of date/ }).waitFor();
+    await page
+      .locator('.use-key-result')
+      .filter({ hasText: /signed out|out of date/ })
+      .waitFor();
     await page.context().close();
   });
 
