@@ -72,7 +72,7 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
       weight: { value: 12.5, unit: 'kg' },
       energy: 4,
       goodWith: { children: 'no' },
-      traits: { houseTrained: 'yes', specialNeeds: 'unknown' },
+      traits: { houseTrained: 'yes', declawed: 'yes', specialNeeds: 'unknown' },
       tags: ['calm', '<b>'],
       extra: { Shelf: 'A 7' },
       description: 'First line.\nSecond line.',
@@ -235,9 +235,12 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
     const context = await browser.newContext({ javaScriptEnabled: false });
     const page = await context.newPage();
     await page.goto(`${origin}/animals/${ids['Ada']}`);
-    assert.deepEqual(await page.locator('.answers li').allInnerTexts(), ['Dogs\nyes', 'Cats\nunknown']);
+    assert.deepEqual(await page.locator('.answers li').allInnerTexts(), ['Dogs\nyes']);
+    assert.ok(await page.getByText('Not known yet: good with cats.').isVisible());
+    assert.equal(await page.getByRole('link', { name: 'Ask about Ada' }).getAttribute('href'), '#ask');
+    assert.deepEqual(await namesOn(page), ['Cleo', 'Bo']);
     assert.equal(await page.locator('.gallery').count(), 0);
-    await follow(page.getByRole('link', { name: 'Sunset Shelter' }));
+    await follow(page.getByRole('link', { name: 'Sunset Shelter', exact: true }));
     assert.equal(await page.getByRole('heading', { level: 1 }).textContent(), '\u2068Sunset Shelter\u2069');
     assert.deepEqual(await namesOn(page), ['Cleo', 'Bo', 'Ada']);
     await page.goto(`${origin}/animals/${ids['profile']}`);
@@ -256,8 +259,14 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
     assert.deepEqual(await page.locator('.answers li').allInnerTexts(), [
       'Children\nno',
       'House-trained\nyes',
-      'Special needs\nunknown',
+      'Declawed\nyes',
     ]);
+    assert.deepEqual(await page.locator('.answers li').evaluateAll(items => items.map(item => item.className)), [
+      'no',
+      'yes',
+      'neutral',
+    ]);
+    assert.ok(await page.getByText('Not known yet: special needs.').isVisible());
     assert.deepEqual(await page.locator('.tags li').allInnerTexts(), ['calm', '<b>']);
     await context.close();
   });

@@ -2,15 +2,19 @@ import { accountName } from '../../accounts/accounts.ts';
 import { categoryPaths } from '../../categories/paths.ts';
 import { nowOf } from '../../deployment.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
+import type { Organization } from '../../organizations/organization.ts';
 import { findPublicOrganization } from '../../organizations/organizations.ts';
 import { gallery, imageOf } from '../../photos/pages/photo-view.ts';
 import { PREFIX } from '../../urls.ts';
 import { publicPage, type View, type Visit } from '../../web/page.ts';
 import { shareTags, structuredData } from '../../web/share.ts';
 import { petHistory } from '../history.ts';
+import { listPets } from '../list.ts';
 import { anyone, type FullPet, type PetHistoryEntry } from '../pet.ts';
 import { type Attempt, ask, askView } from './ask.ts';
+import { animalCards, contextOf } from './cards.ts';
 import { findPet } from './find-pet.ts';
+import { scanOf } from './list-page.ts';
 import { isolated, picture, priceText, statusNames } from './parts.ts';
 import { descriptionOf, petData } from './pet-data.ts';
 import { answersView, profileFacts, summaryView } from './profile-view.ts';
@@ -64,14 +68,31 @@ ${profileFacts(pet, path, keeper, nowOf(deployment))}
 </div>
 </div>
 ${pet.photos !== undefined && pet.photos.length > 1 && gallery(pet)}
-<div class="answer-groups">${answersView(pet)}</div>
+${answersView(pet)}
 ${askView(visit, pet, attempt)}
+${keeper.organization && (await moreView(visit, pet, keeper.organization))}
 <h2 id="history">History</h2>
 <ol class="history">${history.rows.map(entryView)}</ol>
 ${history.next !== undefined && html`<p><a href="/animals/${pet.id}?${new URLSearchParams({ history: history.next }).toString()}#history">Later changes</a></p>`}
 <p><a href="/animals/${pet.id}/card">Card to print</a></p>
-<p class="quiet">For programs: <code>GET ${PREFIX}/pets/${pet.id}</code></p>`,
+<p class="quiet small">Number ${String(pet.id)} · last change ${timeHtml(Date.parse(pet.updatedAt))} · for programs: <code>GET ${PREFIX}/pets/${pet.id}</code></p>`,
   };
+}
+
+/** The most other animals of a shelter on the page of one. */
+const MORE_MAX = 4;
+
+/** Returns other animals of a shelter that can be adopted; `undefined` if there are none. */
+async function moreView(visit: Visit, { id }: FullPet, { id: ownerId, name }: Organization): Promise<Html | undefined> {
+  const { database } = visit.deployment;
+  const filter = { ownerId, status: ['available'], sort: '-id' } as const;
+  const page = { limit: MORE_MAX + 1, cursor: undefined, request: scanOf(visit) };
+  const found = await listPets(database, filter, page, nowOf(visit.deployment), 'full');
+  const others = found.rows.filter(other => other.id !== id).slice(0, MORE_MAX);
+  if (others.length === 0) return undefined;
+  return html`<h2>More from this shelter</h2>
+${animalCards(others, await contextOf(database, others))}
+<p><a href="/organizations/${ownerId}#animals">All animals of <bdi>${name}</bdi></a></p>`;
 }
 
 function entryView({ at, type, reason, changes = {} }: PetHistoryEntry): Html {

@@ -53,7 +53,7 @@ export function petData(
       ...property('coat', pet.coat),
       ...property('birthDate', pet.birthDate),
       ...answersOf(pet).flatMap(({ title, answers }) =>
-        answers.flatMap(([label, answer]) => property(`${title}: ${label}`, answer)),
+        answers.flatMap(({ label, value }) => property(`${title}: ${label}`, value)),
       ),
     ],
     offers: {

@@ -1,12 +1,12 @@
 import type { NamedCategory } from '../../categories/paths.ts';
-import { dayHtml, type Html, html, timeHtml } from '../../lib/html/html.ts';
+import { dayHtml, type Html, html } from '../../lib/html/html.ts';
 import { DAY_MS } from '../../lib/time.ts';
 import type { Organization } from '../../organizations/organization.ts';
 import { addressText } from '../../organizations/public-data.ts';
 import { facts } from '../../web/parts.ts';
 import type { FullPet } from '../pet.ts';
 import { isolated, priceText, statusBadge } from './parts.ts';
-import { answersOf, breedText, colorText, shortText, valueName } from './trait-names.ts';
+import { type Answer, answersOf, breedText, colorText, shortText, traitText, valueName } from './trait-names.ts';
 
 /** Whom an animal lives with: its organization, or else the name of its account. */
 export interface Keeper {
@@ -16,28 +16,42 @@ export interface Keeper {
 
 /** Returns what visitors read first: status, price, description and tags. */
 export function summaryView(pet: FullPet): Html {
-  const { status, statusReason, price, description, tags = [] } = pet;
+  const { name, status, statusReason, price, description, tags = [] } = pet;
   const breed = breedText(pet);
   const short = shortText(pet);
   const intro = breed === undefined ? short : [breed, short.toLowerCase()].filter(Boolean).join(' · ');
-  return html`<p>${statusBadge(status)}${price && html` <span class="price">${priceText(price)}</span>`}${statusReason !== undefined && html` <bdi>${statusReason}</bdi>`}</p>
+  return html`<p class="offer">${statusBadge(status)}${price && html` <span class="price">${priceText(price)}</span>`}${statusReason !== undefined && html` <bdi>${statusReason}</bdi>`} <a class="button" href="#ask">Ask about <bdi>${name}</bdi></a></p>
 ${intro !== '' && html`<p class="lead"><bdi>${intro}</bdi></p>`}
 ${description !== undefined && html`<p class="prose" dir="auto">${description}</p>`}
 ${tags.length > 0 && html`<ul class="tags" aria-label="Tags">${tags.map(tag => html`<li><bdi>${tag}</bdi></li>`)}</ul>`}`;
 }
 
-/** Returns the answers of an animal: yes, no or unknown. */
-export function answersView(pet: FullPet): Html[] {
-  return answersOf(pet).map(
-    ({ title, answers }) => html`<section><h2>${title}</h2>
-<ul class="answers">${answers.map(([label, answer]) => html`<li class="${answer}">${label} <span class="quiet">${answer}</span></li>`)}</ul></section>
-`,
-  );
+/** Traits of which neither answer is good or bad. */
+const neutral: ReadonlySet<string> = new Set(['specialNeeds', 'declawed']);
+
+/** Returns the answers of an animal, and in one line what is unknown. */
+export function answersView(pet: FullPet): Html {
+  const groups = answersOf(pet);
+  const unknown = groups.flatMap(({ answers }) => answers.filter(({ value }) => value === 'unknown'));
+  return html`<div class="answer-groups">${groups.map(({ title, answers }) =>
+    answerList(
+      title,
+      answers.filter(answer => !unknown.includes(answer)),
+    ),
+  )}</div>
+${unknown.length > 0 && html`<p class="quiet">Not known yet: ${unknown.map(({ name }) => traitText(name, 'yes').toLowerCase()).join(', ')}.</p>`}`;
+}
+
+function answerList(title: string, answers: readonly Answer[]): Html | undefined {
+  if (answers.length === 0) return undefined;
+  return html`<section><h2>${title}</h2>
+<ul class="answers">${answers.map(({ name, label, value }) => html`<li class="${neutral.has(name) ? 'neutral' : value}">${label} <span class="quiet">${value}</span></li>`)}</ul></section>
+`;
 }
 
 /** Returns the fields of the profile by name. @param path the category with its ancestors */
 export function profileFacts(pet: FullPet, path: readonly NamedCategory[], keeper: Keeper, now: number): Html {
-  const { weight, energy, group, videos = [], extra = {}, id, createdAt, updatedAt } = pet;
+  const { weight, energy, group, videos = [], extra = {}, id, createdAt } = pet;
   const text = (value: string | undefined) => value && html`<bdi>${value}</bdi>`;
   return facts([
     ['Category', categoryText(path)],
@@ -54,10 +68,8 @@ export function profileFacts(pet: FullPet, path: readonly NamedCategory[], keepe
     ['Group', group && (group.kind === 'bonded' ? bondText(id, group.petIds) : 'Has siblings here')],
     ['Videos', videos.length === 0 ? undefined : videos.map(videoLink)],
     ...Object.entries(extra).map(([name, value]) => [isolated(name), text(value)] as const),
-    ['With', keeperText(keeper)],
+    ['Shelter', keeperText(keeper)],
     ['Here since', dayHtml(new Date(createdAt))],
-    ['Last change', timeHtml(Date.parse(updatedAt))],
-    ['Number', String(id)],
   ]);
 }
 

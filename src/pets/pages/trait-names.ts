@@ -85,20 +85,28 @@ export function distanceText({ value, unit }: Distance): string {
   return `${shown} ${unit} away`;
 }
 
-/** The groups of answers on the page of an animal: the name of each answer with its value. */
-export function answersOf({ goodWith, traits }: Pick<FullPet, 'goodWith' | 'traits'>): readonly {
+/** An answer on the page of an animal: the name of the trait, its label, and the value. */
+export interface Answer {
+  readonly name: string;
+  readonly label: string;
+  readonly value: YesNoUnknown;
+}
+
+/** Returns the answers of an animal in groups. */
+export function answersOf({ goodWith = {}, traits = {} }: Pick<FullPet, 'goodWith' | 'traits'>): readonly {
   readonly title: string;
-  readonly answers: readonly (readonly [string, YesNoUnknown])[];
+  readonly answers: readonly Answer[];
 }[] {
-  const named = (answers: object | undefined, nameOf: (member: string) => string) =>
-    Object.entries(answers ?? {}).map(
-      ([member, value]) => [traitNames[nameOf(member)]!, value as YesNoUnknown] as const,
-    );
+  const answersIn = (members: object, nameOf: (member: string) => string): Answer[] =>
+    Object.entries(members).map(([member, value]) => {
+      const name = nameOf(member);
+      return { name, label: traitNames[name]!, value };
+    });
   return [
     {
       title: 'Gets along with',
-      answers: named(goodWith, member => `goodWith${member[0]!.toUpperCase()}${member.slice(1)}`),
+      answers: answersIn(goodWith, member => `goodWith${member[0]!.toUpperCase()}${member.slice(1)}`),
     },
-    { title: 'Training and health', answers: named(traits, member => member) },
+    { title: 'Training and health', answers: answersIn(traits, member => member) },
   ].filter(({ answers }) => answers.length > 0);
 }
