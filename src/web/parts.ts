@@ -1,6 +1,6 @@
 import { type Html, type HtmlValue, html } from '../lib/html/html.ts';
 
-/** Returns a table that scrolls by itself on small screens; `empty` in its place if it has no rows. */
+/** Returns a table, on a phone a card per row with the names of its columns; `empty` in its place if it has no rows. */
 export function table(
   caption: string,
   columns: readonly string[],
@@ -8,11 +8,12 @@ export function table(
   empty: HtmlValue,
 ): Html {
   if (rows.length === 0) return html`<div class="empty"><p>${empty}</p></div>`;
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="${caption}"><table>
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="${caption}"><table class="cards">
 <caption class="sr-only">${caption}</caption>
 <thead><tr>${columns.map(column => html`<th scope="col">${column}</th>`)}</tr></thead>
 <tbody>${rows.map(
-    ([first, ...others]) => html`<tr><th scope="row">${first}</th>${others.map(value => html`<td>${value}</td>`)}</tr>
+    ([first, ...others]) =>
+      html`<tr><th scope="row">${first}</th>${others.map((value, index) => html`<td data-column="${columns[index + 1]}"><div>${value}</div></td>`)}</tr>
 `,
   )}</tbody></table></div>`;
 }

@@ -105,6 +105,13 @@ describe('the pages of API keys', { skip: skipBrowser }, () => {
           assert.ok(wide <= width, `${path} is ${wide} px wide on a screen of ${width}`);
           assert.deepEqual(await violationsOn(page), [], `${path} ${width} ${colorScheme}`);
         }
+        // On a phone, a row of a table is a card that names its columns, so that nothing is out of sight.
+        await page.goto(`${origin}/keys`);
+        const cell = page.locator('td[data-column="State"]').first();
+        const named = await cell.evaluate(element => getComputedStyle(element, '::before').content);
+        assert.equal(named, width < 640 ? '"State"' : 'none');
+        const box = (await cell.boundingBox())!;
+        assert.ok(width >= 640 || box.x + box.width <= width, `${JSON.stringify(box)} on a screen of ${width}`);
         await page.context().close();
       }
     }
