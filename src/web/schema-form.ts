@@ -39,6 +39,8 @@ interface Options {
   readonly valueName?: (value: string, path: readonly string[]) => string;
   /** The hints of fields; without any, they are the descriptions. */
   readonly hints?: Readonly<Record<string, string>>;
+  /** The objects whose members are shown together, a line each, by name. */
+  readonly groups?: Readonly<Record<string, { readonly legend: string; readonly hint: string }>>;
   /** The fields of several lines, besides those for long texts. */
   readonly areas?: readonly string[];
   /** The fields that must not be empty. */
@@ -96,12 +98,22 @@ export class SchemaForm {
     errors: readonly FieldError[] = [],
     custom: Readonly<Record<string, (shown: ShownField) => Html>> = {},
   ): Html {
-    return html`${this.#leaves.map(leaf => {
+    const view = (leaf: Leaf): Html => {
       const name = leaf.path.join('/');
       const label = this.#options.labelOf?.(leaf.path) ?? labelOf(leaf.path);
       const error = errors.find(({ path }) => path === `/${name}` || path.startsWith(`/${name}/`))?.message;
       const shown = { name, label, value: texts[name] ?? '', error };
       return custom[name]?.(shown) ?? this.#leafView(leaf, shown);
+    };
+    const { groups = {} } = this.#options;
+    const members = Map.groupBy(this.#leaves, ({ path }) => path[0]!);
+    return html`${[...members].map(([name, leaves]) => {
+      const group = groups[name];
+      return group === undefined
+        ? leaves.map(view)
+        : html`<fieldset class="field rows"><legend>${group.legend} <span class="quiet">(optional)</span></legend>
+<p class="hint">${group.hint}</p>
+${leaves.map(view)}</fieldset>`;
     })}`;
   }
 

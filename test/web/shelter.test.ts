@@ -247,6 +247,23 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
     await follow(page.getByRole('button', { name: 'Save' }));
     assert.deepEqual([(await stored()).location, (await stored()).hours], [undefined, undefined]);
 
+    const saveWith = async (code: string, place?: readonly [latitude: string, longitude: string]) => {
+      await page.getByLabel('Postal code').fill(code);
+      if (place !== undefined) {
+        await page.getByLabel('Latitude').fill(place[0]);
+        await page.getByLabel('Longitude').fill(place[1]);
+      }
+      await follow(page.getByRole('button', { name: 'Save' }));
+      const { location } = await stored();
+      return location && [Math.floor(location.latitude), Math.floor(location.longitude)];
+    };
+    assert.deepEqual(await saveWith('62704'), [39, -90], 'the place of the code');
+    assert.deepEqual(await saveWith('97214'), [45, -123], 'the place follows the code');
+    assert.equal(await saveWith('99999'), undefined, 'an unknown code has no place');
+    assert.deepEqual(await saveWith('97214', ['12.5', '13.5']), [12, 13], 'an exact place is kept');
+    assert.deepEqual(await saveWith('62704'), [12, 13], 'beside another code too');
+    assert.deepEqual(await saveWith('62704', ['', '']), [39, -90]);
+
     await page.locator('[name="name"]').fill('Late');
     const headers = { 'Content-Type': 'application/merge-patch+json' };
     await send(url, { method: 'PATCH', key, body: { name: 'First' }, headers });

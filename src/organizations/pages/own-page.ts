@@ -1,8 +1,11 @@
+import { isCountry } from '../../lib/countries.ts';
 import { etagOf } from '../../lib/etag.ts';
 import { html } from '../../lib/html/html.ts';
 import { Problem } from '../../lib/http/problem.ts';
 import { BodyReader } from '../../lib/http/server/validation.ts';
 import { ownPhotosView } from '../../photos/pages/own-photos.ts';
+import { locationOfPostalCode } from '../../places/postal-codes.ts';
+import type { Reader } from '../../schema.ts';
 import { checkOf, form, notice } from '../../web/forms.ts';
 import { type AccountVisit, accountPage, type View } from '../../web/page.ts';
 import { LONG_FORM_BYTES_MAX, readChecked, SchemaForm, type Texts, wordsOf } from '../../web/schema-form.ts';
@@ -26,7 +29,7 @@ const labels: Readonly<Record<string, string>> = {
   'location/latitude': 'Latitude',
   'location/longitude': 'Longitude',
   email: 'E-mail',
-  ...Object.fromEntries(weekdays.map(day => [`hours/${day}`, `Hours on ${wordsOf(day)}`])),
+  ...Object.fromEntries(weekdays.map(day => [`hours/${day}`, wordsOf(day)])),
   'adoption/policy': 'How to adopt',
   'adoption/url': 'Page about adoptions',
   socialMedia: 'Social media',
@@ -35,12 +38,17 @@ const labels: Readonly<Record<string, string>> = {
 const organizationForm = new SchemaForm(NewOrganization, {
   labelOf: ([name, member]) => labels[member === undefined ? name! : `${name}/${member}`],
   hints: {
+    'address/postalCode': 'People near you find your animals by it, together with the country.',
     'address/country': 'Two letters, such as US.',
-    'location/latitude': 'Degrees north of the equator, such as 39.78. People near you find your animals by it.',
-    'location/longitude': 'Degrees east of Greenwich, such as -89.65.',
     email: 'That of your account is never shown.',
     website: 'Such as https://example.org',
-    'hours/monday': 'Such as 10:00–17:00, or closed.',
+  },
+  groups: {
+    location: {
+      legend: 'Exact place',
+      hint: 'Degrees north of the equator and east of Greenwich, such as 39.78 and -89.65. When they are empty, the place of the postal code is used.',
+    },
+    hours: { legend: 'Hours', hint: 'Such as 10:00–17:00, or closed.' },
   },
   required: ['name'],
 });
@@ -58,8 +66,9 @@ export const ownOrganizationPage = accountPage({
   async submit(visit) {
     const { deployment, account, origin } = visit;
     const own = await findOrganization(deployment.database, account.id);
-    const texts = organizationForm.textsIn(visit.form);
-    const changes = organizationForm.changesIn(texts, textsOf(own));
+    const shown = textsOf(own);
+    const texts = await withPlace(deployment.database, organizationForm.textsIn(visit.form), shown);
+    const changes = organizationForm.changesIn(texts, shown);
     if (own !== undefined && Object.keys(changes).length === 0) return SAVED;
     const actor = { accountId: account.id, admin: false };
     const check = checkOf(visit, 'organization');
@@ -91,6 +100,33 @@ const organizationPatch = new BodyReader(OrganizationPatch);
 
 function textsOf(own: OrganizationRow | undefined): Texts {
   return organizationForm.textsOf(own === undefined ? {} : organizationValues.fullOf(own));
+}
+
+/** Returns the texts with the place of the postal code, if no place was entered, or if the one shown was that of an earlier code. */
+async function withPlace(reader: Reader, sent: Texts, shown: Texts): Promise<Texts> {
+  const isEmpty = latitudeOf(sent) === '' && longitudeOf(sent) === '';
+  const isKept = latitudeOf(sent) === latitudeOf(shown) && longitudeOf(sent) === longitudeOf(shown);
+  if (!isEmpty && !isKept) return sent;
+  const place = await placeOf(reader, sent);
+  if (isEmpty) return { ...sent, ...place };
+  const earlier = await placeOf(reader, shown);
+  return earlier !== undefined &&
+    latitudeOf(earlier) === latitudeOf(shown) &&
+    longitudeOf(earlier) === longitudeOf(shown)
+    ? { ...sent, [LATITUDE]: '', [LONGITUDE]: '', ...place }
+    : sent;
+}
+
+const LATITUDE = 'location/latitude';
+const LONGITUDE = 'location/longitude';
+const latitudeOf = (texts: Texts) => texts[LATITUDE];
+const longitudeOf = (texts: Texts) => texts[LONGITUDE];
+
+/** Returns the place of the postal code and the country; `undefined` if it is not known. */
+async function placeOf(reader: Reader, texts: Texts): Promise<Texts | undefined> {
+  const { 'address/postalCode': code = '', 'address/country': country = '' } = texts;
+  const point = code === '' || !isCountry(country) ? undefined : await locationOfPostalCode(reader, country, code);
+  return point && { [LATITUDE]: String(point.latitude), [LONGITUDE]: String(point.longitude) };
 }
 
 function formView(visit: AccountVisit, texts: Texts, own: OrganizationRow | undefined, error?: Problem): View {
