@@ -71,6 +71,13 @@ type PlanBounds = Omit<Bounds, 'importedRows' | 'eventBytes'>;
 /** The name of a plan, as accounts and the command line use it. */
 export type PlanName = Tables['accounts']['plan'];
 
+/** The plans that an account chooses itself; the operator sets the others. */
+export const ownPlans = ['free', 'pro'] as const satisfies readonly PlanName[];
+
+export function isOwnPlan(plan: string | null): plan is (typeof ownPlans)[number] {
+  return ownPlans.some(own => own === plan);
+}
+
 /** The largest bound, in MiB for bytes. */
 export const BOUND_MAX = 1_000_000;
 

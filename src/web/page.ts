@@ -24,8 +24,11 @@ export interface Page {
   /** The deployments that serve the page: all, or the portal only, which has the accounts. */
   readonly on: 'every deployment' | 'portal';
   readonly menu?: Menu;
-  /** Whether the page is the same for everyone who is not signed in: it is rendered and compressed once. */
-  readonly cached?: true;
+  /**
+   * Whether the page is the same for everyone who is not signed in: it is rendered and compressed once, and again when it is
+   * this many milliseconds old.
+   */
+  readonly cached?: true | { readonly forMs: number };
   /** Whether a suspended account can open the page. */
   readonly whileSuspended?: true;
   /** Whether its form needs no token, because it acts for nobody: `Sec-Fetch-Site` and `Origin` are still checked. */

@@ -1,4 +1,5 @@
 import { type Html, type HtmlValue, html } from '../lib/html/html.ts';
+import { assetPath } from './assets.ts';
 
 /** Returns a table, on a phone a card per row with the names of its columns; `empty` in its place if it has no rows. */
 export function table(
@@ -36,4 +37,9 @@ export function bytesText(bytes: number): string {
   const power = bytes < 1024 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10));
   const scaled = bytes / 1024 ** power;
   return `${scaled.toLocaleString('en', { maximumFractionDigits: power === 0 ? 0 : 1 })} ${units[power]}`;
+}
+
+/** Returns a drawing of an animal. @param kind the name of one in `animals.svg`; `animals.css` has its colors */
+export function drawingOf(kind: string): Html {
+  return html`<span class="picture ${kind}"><svg aria-hidden="true"><use href="${assetPath('animals.svg')}#${kind}"></use></svg></span>`;
 }

@@ -21,6 +21,7 @@ import { assets } from './assets.ts';
 import { compress } from './compress.ts';
 import { document } from './layout.ts';
 import { type AccountVisit, type Page, type PageResult, pathWith, type Visit } from './page.ts';
+import { problemView } from './problem-view.ts';
 import { COOKIES_NEED_HTTPS, isLocalhost, requireSameSite } from './same-site.ts';
 import { nowOf, type Site, type SiteUrls } from './site.ts';
 import { twinLinks, twinPath } from './twins.ts';
@@ -31,6 +32,12 @@ const CACHED_MAX = 1000;
 const FORM_OUT_OF_DATE = 'This form is out of date. Go back, reload the page, and send it again.';
 
 const noForm = new URLSearchParams();
+
+interface CachedPage {
+  readonly content: Promise<PageContent | undefined>;
+  /** When it is rendered again, in milliseconds since the Unix epoch. */
+  readonly until: number;
+}
 
 /** A request that is counted, with its cookies. */
 interface Admitted {
@@ -51,7 +58,7 @@ export class PageHandler {
   readonly #deployment: Deployment;
   readonly #pages: readonly Page[];
   readonly #twinLink: (href: string) => string;
-  readonly #cached = new Map<string, Promise<PageContent | undefined>>();
+  readonly #cached = new Map<string, CachedPage>();
 
   /** @param pages every page of the site, in the order of the menus */
   constructor(site: Site, deployment: Deployment, pages: readonly Page[]) {
@@ -79,13 +86,9 @@ export class PageHandler {
   }
 
   /** Returns the page on a problem. */
-  errorPage({ status, message }: Problem, requestId: string, publicUrl: string): PageContent {
-    const title = status === 404 ? 'Page not found' : status < 500 ? 'That did not work' : 'Something went wrong';
-    const body = html`<p>${message}</p>
-<p><a href="/">Go to the front page</a></p>
-<p class="quiet">Request <code>${requestId}</code></p>`;
+  errorPage(problem: Problem, requestId: string, publicUrl: string): PageContent {
     const frame = { ...this.#frame(publicUrl.startsWith('https:')), account: undefined, tokenField: undefined };
-    return this.#content(publicUrl, document({ title, body }, frame), { status });
+    return this.#content(publicUrl, document(problemView(problem, requestId), frame), { status: problem.status });
   }
 
   /** Serves `GET`: a cached page to those who are not signed in, otherwise rendered for this visit. */
@@ -95,11 +98,13 @@ export class PageHandler {
       return this.#respond(page, await this.#admit(request), noForm, visit => page.show!(visit));
     }
     const key = `${request.publicUrl} ${page.path} ${JSON.stringify(request.parameters)}`;
+    const now = nowOf(this.#site);
     const known = this.#cached.get(key);
-    if (known !== undefined) return known;
+    if (known !== undefined && now < known.until) return known.content;
     const admitted = await this.#admit(request);
     const rendered = this.#respond(page, admitted, noForm, visit => page.show!(visit)).then(compressed);
-    this.#cached.set(key, rendered);
+    const until = page.cached === true ? Number.POSITIVE_INFINITY : now + page.cached.forMs;
+    this.#cached.set(key, { content: rendered, until });
     const forget = () => this.#cached.delete(key);
     rendered.then(content => (content === undefined || this.#cached.size > CACHED_MAX) && forget(), forget);
     return rendered;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Browser } from 'playwright-core';
+import { testClock } from '../../src/lib/clock.ts';
 import { plans } from '../../src/plans/plan.ts';
 import { seedStaging } from '../../src/seeds/staging.ts';
 import { recordedResponse } from '../../src/web/front/example-view.ts';
@@ -65,6 +66,50 @@ describe('the front page', { skip: skipBrowser }, () => {
     await page.getByRole('button', { name: 'Run it' }).click();
     await page.getByText('Staging cannot be reached from this browser at the moment.').waitFor();
     assert.equal(await page.locator('.example .status').innerText(), 'No response');
+    await page.close();
+  });
+
+  it('shows animals that look for a home, and leaves out those that found one after a minute', async () => {
+    const clock = testClock(Date.now());
+    const store = await serve({ clock });
+    try {
+      const front = async () => (await fetch(new URL('/', store.urls.production))).text();
+      assert.doesNotMatch(await front(), /Looking for a home/);
+      const key = await store.newKey();
+      const body = { name: 'Only One', categoryId: 1 };
+      const { body: pet } = await send(`${store.urls.production}/pets`, { method: 'POST', key, body });
+      clock.advance(60_000);
+      assert.match(await front(), /Looking for a home.*Only One/s);
+      const url = `${store.urls.production}/pets/${pet.id}`;
+      assert.equal((await send(url, { method: 'PATCH', key, body: { status: 'sold' } })).status, 200);
+      clock.advance(59_999);
+      assert.match(await front(), /Only One/, 'the page is kept for a minute');
+      clock.advance(1);
+      assert.doesNotMatch(await front(), /Only One/);
+    } finally {
+      await store.stop();
+    }
+  });
+
+  it('leads from a plan to an account, or to who sets the plan', async () => {
+    const page = await browser.newPage();
+    await page.goto(`${origins.production}/`);
+    await page.locator('.plans .button').last().click();
+    await page.getByRole('heading', { name: 'Your account on the pages' }).waitFor();
+    await page.goBack();
+    await page.getByRole('link', { name: 'Start with Pro' }).click();
+    await page.waitForURL(/\/sign-up$/);
+    await page.close();
+  });
+
+  it('is found again from an address without a page, by a search', async () => {
+    const page = await browser.newPage();
+    assert.equal((await page.goto(`${origins.production}/no-such-page`))?.status(), 404);
+    assert.deepEqual(await violationsOn(page), []);
+    await page.getByLabel('Animals, guides, reference').fill('quickstart');
+    await page.getByRole('button', { name: 'Search' }).click();
+    await page.waitForURL(/\/search\?q=quickstart$/);
+    assert.match((await page.locator('.results a').first().textContent())!, /Quickstart/);
     await page.close();
   });
 

@@ -1,4 +1,5 @@
 import { UserError } from '../../lib/user-error.ts';
+import { isOwnPlan } from '../../plans/plan.ts';
 import { addressSubject, attemptLimits, requireAttempt } from '../../sessions/attempts.ts';
 import { queueEmail } from '../../sessions/emails.ts';
 import { knownBrowserOf } from '../../sessions/known-browser.ts';
@@ -101,8 +102,8 @@ export const changePlan = change('/account/plan', 'Change the plan', async visit
   const { site, account, origin, form } = visit;
   const plan = form.get('plan');
   const rejected = (error: string) => accountView(visit, { errors: { plan: error } });
-  if (plan !== 'free' && plan !== 'pro') return rejected('Choose Free or Pro. Ask the operator for other plans.');
-  if (account.plan !== 'free' && account.plan !== 'pro') return rejected('Ask the operator for another plan.');
+  if (!isOwnPlan(plan)) return rejected('Choose Free or Pro. Ask the operator for other plans.');
+  if (!isOwnPlan(account.plan)) return rejected('Ask the operator for another plan.');
   if (plan === 'pro' && account.emailConfirmedAt === undefined) return rejected('Confirm your e-mail address first.');
   await site.accounts.write(tx => updateAccount(tx, account.id, { plan }), origin);
   return { location: '/account?done=plan#plan' };

@@ -1,6 +1,6 @@
 import { type Html, type HtmlValue, html, timeHtml } from '../../lib/html/html.ts';
 import { countText, NAME_LENGTH_MAX } from '../../lib/text.ts';
-import { type Limits, plans } from '../../plans/plan.ts';
+import { isOwnPlan, type Limits, ownPlans, plans } from '../../plans/plan.ts';
 import { findPassword } from '../../sessions/passwords.ts';
 import { doneNotice, newPasswordField, operatorHelp } from '../../sessions/visits.ts';
 import { boundsTable } from '../../web/bounds.ts';
@@ -130,12 +130,10 @@ ${form(visit, { action: '/account/password', submit: hasPassword ? 'Change the p
 
 function plan(visit: AccountVisit, { errors }: Sent): Html {
   const { account } = visit;
-  const byOneself = ['free', 'pro'] as const;
-  const isOwn = account.plan === 'free' || account.plan === 'pro';
   const about = html`Requests that your keys may send to each deployment.`;
   const current = html`<p><strong>${plans[account.plan].title}</strong>: ${limitsText(limitsOfAccount(account))}</p>`;
   const ask = html`<p class="hint">Business has ${limitsText(plans.business.limits)}, and Enterprise the limits that you agree on. Ask the operator of the store for them.</p>`;
-  if (!isOwn)
+  if (!isOwnPlan(account.plan))
     return section(
       'plan',
       'Plan',
@@ -151,7 +149,7 @@ function plan(visit: AccountVisit, { errors }: Sent): Html {
         name: 'plan',
         label: 'Plan',
         error: errors?.['plan'],
-        choices: byOneself.map(value => ({
+        choices: ownPlans.map(value => ({
           value,
           label: plans[value].title,
           hint: limitsText(plans[value].limits),

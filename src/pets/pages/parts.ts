@@ -1,9 +1,8 @@
 import type { NamedCategory } from '../../categories/paths.ts';
 import { decimalsOf } from '../../lib/currency.ts';
-import { type Html, html } from '../../lib/html/html.ts';
+import type { Html } from '../../lib/html/html.ts';
 import { photoView } from '../../photos/pages/photo-view.ts';
-import { assetPath } from '../../web/assets.ts';
-import { badge } from '../../web/parts.ts';
+import { badge, drawingOf } from '../../web/parts.ts';
 import type { FullPet, PetStatus, Price } from '../pet.ts';
 
 /** The name of a status on pages. */
@@ -34,7 +33,7 @@ const drawings: Readonly<Record<string, string>> = {
 /** Returns a drawing in place of a photo. @param path the category with its ancestors, the top level first */
 export function drawing(path: readonly Pick<NamedCategory, 'slug'>[] = []): Html {
   const kind = path.map(({ slug }) => drawings[slug]).findLast(found => found !== undefined) ?? 'other';
-  return html`<span class="picture ${kind}"><svg aria-hidden="true"><use href="${assetPath('animals.svg')}#${kind}"></use></svg></span>`;
+  return drawingOf(kind);
 }
 
 /** Returns the main photo of an animal, cropped to a square; a drawing if it has none. */

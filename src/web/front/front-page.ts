@@ -1,4 +1,8 @@
-import { html } from '../../lib/html/html.ts';
+import { nowOf } from '../../deployment.ts';
+import { type Html, html } from '../../lib/html/html.ts';
+import { listPets } from '../../pets/list.ts';
+import { animalCards, contextOf } from '../../pets/pages/cards.ts';
+import { scanOf } from '../../pets/pages/list-page.ts';
 import { publicPage, type Visit } from '../page.ts';
 import { exampleView } from './example-view.ts';
 import { planCards } from './plan-cards.ts';
@@ -6,13 +10,13 @@ import { planCards } from './plan-cards.ts';
 export const frontPage = publicPage({
   path: '/',
   title: 'Pet Store',
-  cached: true,
-  show: visit => ({
+  cached: { forMs: 60_000 },
+  show: async visit => ({
     title: 'Pet Store',
     description: 'List, hold and sell animals over a small, exact and fast JSON API.',
     layout: 'bare',
     scripts: ['front.js'],
-    styles: ['front.css'],
+    styles: ['animals.css', 'front.css'],
     body: html`<section class="hero"><div class="band">
 <div>
 <h1>${visit.deployment.name === 'staging' ? 'Try the whole store on staging' : 'The pet store you can build on'}</h1>
@@ -22,6 +26,7 @@ export const frontPage = publicPage({
 </div>
 ${exampleView(visit)}
 </div></section>
+${await animalsView(visit)}
 <section class="band" aria-labelledby="features">
 <h2 id="features">Small surface, exact behavior</h2>
 <ul class="grid features">${features.map(
@@ -50,6 +55,28 @@ ${planCards(visit.site.config.bounds)}
 </section>`,
   }),
 });
+
+/** How many animals the page shows, and among how many of the newest those with photos come first. */
+const ANIMALS_SHOWN = 4;
+const NEWEST_READ = 12;
+
+/** Returns some of the newest animals that can be adopted; `undefined` if there are none. */
+async function animalsView(visit: Visit): Promise<Html | undefined> {
+  const { database } = visit.deployment;
+  const page = { limit: NEWEST_READ, cursor: undefined, request: scanOf(visit) };
+  const filter = { status: ['available'], sort: '-id' } as const;
+  const { rows } = await listPets(database, filter, page, nowOf(visit.deployment), 'full');
+  if (rows.length === 0) return undefined;
+  const { withPhoto = [], without = [] } = Object.groupBy(rows, ({ photos = [] }) =>
+    photos.length > 0 ? 'withPhoto' : 'without',
+  );
+  const shown = [...withPhoto, ...without].slice(0, ANIMALS_SHOWN);
+  return html`<section class="band" aria-labelledby="animals">
+<h2 id="animals">Looking for a home</h2>
+${animalCards(shown, await contextOf(database, shown))}
+<p><a href="/animals">All animals</a> · <a href="/organizations">Shelters and rescues</a></p>
+</section>`;
+}
 
 function leadOf({ deployment }: Visit): string {
   return deployment.name === 'staging'

@@ -1,6 +1,6 @@
 import { type Html, html } from '../../lib/html/html.ts';
 import { countText } from '../../lib/text.ts';
-import { type BoundSettings, boundOf, boundTitles, type PlanName, plans } from '../../plans/plan.ts';
+import { type BoundSettings, boundOf, boundTitles, isOwnPlan, type PlanName, plans } from '../../plans/plan.ts';
 
 /** Returns a card per plan, from the table that the limiter and the bounds use. @param set the bounds of the operator */
 export function planCards(set: BoundSettings): Html {
@@ -20,6 +20,11 @@ ${
 <p class="quiet">${countText(limits.perDay)} a day</p>`
 }
 <dl>${shown.map(bound => html`<div><dt>${boundTitles[bound]}</dt><dd>${countText(boundOf(set, { plan }, bound))}</dd></div>`)}</dl>
+<p class="choose">${
+    isOwnPlan(plan)
+      ? html`<a class="button" href="/sign-up">Start with ${title}</a>`
+      : html`<a class="button secondary" href="/guides/account#your-account-on-the-pages">How to get it</a>`
+  }</p>
 </li>`;
 }
 
