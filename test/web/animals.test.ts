@@ -237,7 +237,10 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
     await page.goto(`${origin}/animals/${ids['Ada']}`);
     assert.deepEqual(await page.locator('.answers li').allInnerTexts(), ['Dogs\nyes']);
     assert.ok(await page.getByText('Not known yet: good with cats.').isVisible());
-    assert.equal(await page.getByRole('link', { name: 'Ask about Ada' }).getAttribute('href'), '#ask');
+    assert.equal(
+      await page.getByRole('link', { name: 'Ask about Ada' }).getAttribute('href'),
+      `/animals/${ids['Ada']}#ask`,
+    );
     assert.deepEqual(await namesOn(page), ['Cleo', 'Bo']);
     assert.equal(await page.locator('.gallery').count(), 0);
     await follow(page.getByRole('link', { name: 'Sunset Shelter', exact: true }));

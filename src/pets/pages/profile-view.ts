@@ -16,11 +16,11 @@ export interface Keeper {
 
 /** Returns what visitors read first: status, price, description and tags. */
 export function summaryView(pet: FullPet): Html {
-  const { name, status, statusReason, price, description, tags = [] } = pet;
+  const { id, name, status, statusReason, price, description, tags = [] } = pet;
   const breed = breedText(pet);
   const short = shortText(pet);
   const intro = breed === undefined ? short : [breed, short.toLowerCase()].filter(Boolean).join(' · ');
-  return html`<p class="offer">${statusBadge(status)}${price && html` <span class="price">${priceText(price)}</span>`}${statusReason !== undefined && html` <bdi>${statusReason}</bdi>`} <a class="button" href="#ask">Ask about <bdi>${name}</bdi></a></p>
+  return html`<p class="offer">${statusBadge(status)}${price && html` <span class="price">${priceText(price)}</span>`}${statusReason !== undefined && html` <bdi>${statusReason}</bdi>`} <a class="button" href="/animals/${id}#ask">Ask about <bdi>${name}</bdi></a></p>
 ${intro !== '' && html`<p class="lead"><bdi>${intro}</bdi></p>`}
 ${description !== undefined && html`<p class="prose" dir="auto">${description}</p>`}
 ${tags.length > 0 && html`<ul class="tags" aria-label="Tags">${tags.map(tag => html`<li><bdi>${tag}</bdi></li>`)}</ul>`}`;
