@@ -65,7 +65,7 @@ const sitePages: readonly (readonly [title: string, path: string, summary: strin
   ['Organizations', '/organizations', 'The shelters and rescues of this deployment, to find by name or place'],
   ['Guides', '/guides', 'The guides by task'],
   ['Error codes', '/errors', 'Every error code with its cause and fix'],
-  ['Search', '/search', 'Finds guides, operations and error codes with `?q=`'],
+  ['Search', '/search', 'Finds animals, organizations, guides, operations and error codes with `?q=`'],
 ];
 
 const files: typeof sitePages = [

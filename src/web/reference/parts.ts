@@ -1,5 +1,6 @@
 import { escapeHtml, Html, html } from '../../lib/html/html.ts';
 import type { Route } from '../../lib/http/route.ts';
+import { synonymsOf } from '../synonyms.ts';
 
 /** Returns a sentence of the documentation as HTML: `code`, and links to other pages. */
 export function inline(markdown: string): Html {
@@ -38,9 +39,10 @@ export function operationMenu(routes: readonly Route<never>[], current: Route<ne
   )}</ul>`;
 }
 
-/** Returns the words by which an operation is found. */
+/** Returns the words by which an operation is found, with those that people type for them. */
 export function searchText({ operationId, method, path, summary, tag, access }: Route<never>): string {
-  return `${operationId} ${method} ${path} ${summary} ${tag} ${access.scope ?? ''}`.toLowerCase();
+  const own = `${operationId} ${method} ${path} ${summary} ${tag} ${access.scope ?? ''}`;
+  return `${own} ${synonymsOf(operationId)}`.toLowerCase();
 }
 
 /** Returns the operations that have all words of a search. */

@@ -3,34 +3,40 @@ import { type ErrorCode, errors } from '../../errors.ts';
 import { PREFIX } from '../../urls.ts';
 import { getCatalog } from '../guides/catalog.ts';
 import { getGuide } from '../guides/guide.ts';
+import { synonymsOf } from '../synonyms.ts';
+import { guideKeywords, sitePages } from './keywords.ts';
 
-/** The kinds of results, in the words of their headings. */
-export const kinds = { guide: 'Guides', operation: 'API reference', error: 'Error codes' } as const;
+/** The kinds of results, as labels beside them. */
+export const kinds = { page: 'Page', guide: 'Guide', operation: 'API reference', error: 'Error code' } as const;
 
-/** A search result: a section of a guide, an operation or an error code. */
+/** A search result: a page of the site, a section of a guide, an operation or an error code. */
 export interface SearchDocument {
   readonly id: number;
   readonly kind: keyof typeof kinds;
   /** The page that it is part of, or its name. */
   readonly title: string;
   readonly heading: string;
+  /** Words that people type for it. */
+  readonly keywords: string;
   readonly text: string;
   readonly path: string;
 }
 
 /** Returns everything that can be found. Lets other work run between two guides. */
 export async function searchDocuments(): Promise<SearchDocument[]> {
-  const documents = [...operations(), ...errorCodes()];
+  const documents = [...sitePages.map(page => ({ kind: 'page' as const, heading: '', ...page }))];
+  const all: Omit<SearchDocument, 'id'>[] = [...documents, ...operations(), ...errorCodes()];
   for (const { name, path } of (await getCatalog()).guides) {
     const { article } = (await getGuide(name))!;
     for (const { id, heading, text } of article.sections) {
       if (id === '' && text === '') continue;
       const hash = id === '' ? '' : `#${id}`;
-      documents.push({ kind: 'guide', title: article.title, heading, text, path: path + hash });
+      const keywords = id === '' ? (guideKeywords[name] ?? '') : '';
+      all.push({ kind: 'guide', title: article.title, heading, keywords, text, path: path + hash });
     }
     await new Promise(resolve => setImmediate(resolve));
   }
-  return documents.map((document, id) => ({ id, ...document }));
+  return all.map((document, id) => ({ id, ...document }));
 }
 
 function operations(): Omit<SearchDocument, 'id'>[] {
@@ -38,6 +44,7 @@ function operations(): Omit<SearchDocument, 'id'>[] {
     kind: 'operation',
     title: summary,
     heading: `${operationId} ${wordsOf(operationId)} ${tag}`,
+    keywords: synonymsOf(operationId),
     text: `${method} ${PREFIX}${path} · ${plain(description)}`,
     path: `/reference/${operationId}`,
   }));
@@ -47,7 +54,7 @@ function errorCodes(): Omit<SearchDocument, 'id'>[] {
   return (Object.keys(errors) as ErrorCode[]).map(code => {
     const { status, message, meaning, remedy } = errors[code];
     const text = `${status} · ${plain(`${message} ${meaning} ${remedy}`)}`;
-    return { kind: 'error', title: code, heading: '', text, path: `/errors/${code}` };
+    return { kind: 'error', title: code, heading: '', keywords: '', text, path: `/errors/${code}` };
   });
 }
 

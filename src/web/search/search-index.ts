@@ -1,5 +1,8 @@
 import type MiniSearch from 'minisearch';
 import type { SearchOptions, SearchResult } from 'minisearch';
+import { routes } from '../../api.ts';
+import { PREFIX } from '../../urls.ts';
+import { singular } from '../synonyms.ts';
 import { type SearchDocument, searchDocuments } from './documents.ts';
 
 /** The longest query, in characters; the rest is ignored. */
@@ -7,10 +10,17 @@ export const QUERY_MAX = 100;
 /** The most words of a query. */
 const WORDS_MAX = 8;
 const RESULTS_MAX = 20;
+/** The most further sections of a page. */
+const SECTIONS_MAX = 4;
 
 export interface Found extends SearchDocument {
-  /** The words of the document that match, in lower case. */
+  /** The words of the document that match, in lower case, without the endings of plurals. */
   readonly terms: readonly string[];
+}
+
+/** A page that a search finds: its best section, and some others that match. */
+export interface FoundPage extends Found {
+  readonly sections: readonly Found[];
 }
 
 /** Words that are everywhere, so that questions find what they are about. */
@@ -28,21 +38,54 @@ const attempts: readonly SearchOptions[] = [
   { combineWith: 'OR' },
 ];
 
-let index: Promise<MiniSearch<SearchDocument>> | undefined;
+interface Index {
+  readonly words: MiniSearch<SearchDocument>;
+  /** All documents; the id of each is its position. */
+  readonly documents: readonly SearchDocument[];
+}
 
-/** Returns what the words of a query match, best first. */
-export async function search(query: string): Promise<Found[]> {
+let index: Promise<Index> | undefined;
+
+/** Returns what a query finds, best first and each page once: what it names, then what its words match. */
+export async function search(query: string): Promise<FoundPage[]> {
   const words = wordsOf(query);
   if (words === '') return [];
   const index = await getIndex();
   // Most queries are spelled correctly; comparing with similar words costs more.
-  const found = attempts.reduce<SearchResult[]>(
-    (found, options) => (found.length > 0 ? found : index.search(words, options)),
+  const matched = attempts.reduce<SearchResult[]>(
+    (found, options) => (found.length > 0 ? found : index.words.search(words, options)),
     [],
   );
-  return found.slice(0, RESULTS_MAX).map(({ id, terms, kind, title, heading, text, path }) => ({
-    ...{ id, terms, kind, title, heading, text, path },
-  }));
+  const found = [
+    ...named(index, query.trim().slice(0, QUERY_MAX)),
+    ...matched.map(({ id, terms }) => ({ ...index.documents[id]!, terms })),
+  ];
+  const pages = Map.groupBy(found, ({ path }) => (path.startsWith('/#') ? path : path.split('#')[0]));
+  return [...pages.values()].slice(0, RESULTS_MAX).map(([best, ...others]) => {
+    const sections = others.filter(({ path }) => path !== best!.path).slice(0, SECTIONS_MAX);
+    return { ...best!, sections };
+  });
+}
+
+/** Returns what a query names: operations, as `GET /pets`, `/v1/pets/7` or `list pets`, an error code, or the title of a page. */
+function named({ documents }: Index, query: string): Found[] {
+  const text = query.toLowerCase();
+  const [, method, path] = /^(?:([a-z]+)\s+)?(?:https?:\/\/[^/\s]+)?(\/[^\s?#]+)/i.exec(query) ?? [];
+  const below = path?.startsWith(`${PREFIX}/`) ? path.slice(PREFIX.length) : path;
+  const operations = routes.filter(route =>
+    below === undefined
+      ? route.operationId.toLowerCase() === text.replaceAll(' ', '')
+      : isAt(below, route.path) && (method === undefined || route.method === method.toUpperCase()),
+  );
+  const paths = [...operations.map(({ operationId }) => `/reference/${operationId}`), `/errors/${text}`];
+  const isTitled = ({ title, heading }: SearchDocument) => heading === '' && title.toLowerCase() === text;
+  return documents.filter(one => paths.includes(one.path) || isTitled(one)).map(one => ({ ...one, terms: [] }));
+}
+
+/** Reports whether a path is that of an operation, with values or names in place of its parameters. */
+function isAt(path: string, template: string): boolean {
+  const [own, given] = [template.split('/'), path.replace(/\/$/, '').split('/')];
+  return own.length === given.length && own.every((part, at) => part.startsWith('{') || part === given[at]);
 }
 
 function wordsOf(query: string): string {
@@ -54,7 +97,7 @@ function wordsOf(query: string): string {
 }
 
 /** Returns the index. The first search builds it, in steps between which other work runs. */
-function getIndex(): Promise<MiniSearch<SearchDocument>> {
+function getIndex(): Promise<Index> {
   index ??= buildIndex();
   index.catch(() => {
     index = undefined;
@@ -62,24 +105,29 @@ function getIndex(): Promise<MiniSearch<SearchDocument>> {
   return index;
 }
 
-async function buildIndex(): Promise<MiniSearch<SearchDocument>> {
-  const { default: Index } = await import('minisearch');
-  const built = new Index<SearchDocument>({
-    fields: ['title', 'heading', 'text'],
-    storeFields: ['kind', 'title', 'heading', 'text', 'path'],
+async function buildIndex(): Promise<Index> {
+  const { default: MiniSearch } = await import('minisearch');
+  const documents = await searchDocuments();
+  const words = new MiniSearch<SearchDocument>({
+    fields: ['title', 'heading', 'keywords', 'text'],
+    processTerm: term => singular(term.toLowerCase()),
     searchOptions: {
-      boost: { title: 4, heading: 3 },
+      boost: { title: 4, heading: 3, keywords: 3 },
       // Two letters begin too many words to be of use, and cost the most.
       prefix: word => word.length > 2,
-      // The beginning of a guide is about all of it; the reference of the command line has every word.
-      boostDocument: (_id, _word, stored) => weightOf(stored as Pick<SearchDocument, 'path' | 'kind'>),
+      boostDocument: id => weightOf(documents[id]!),
     },
   });
-  await built.addAllAsync(await searchDocuments(), { chunkSize: 25 });
-  return built;
+  await words.addAllAsync(documents, { chunkSize: 25 });
+  return { words, documents };
 }
 
-function weightOf({ kind, path }: Pick<SearchDocument, 'path' | 'kind'>): number {
-  if (path.startsWith('/guides/command-line')) return 0.5;
+/** Explanations come before error codes, whose names have the words of everything. */
+function weightOf({ kind, path }: SearchDocument): number {
+  if (kind === 'error') return 0.3;
+  if (kind === 'page') return 1.2;
+  // The reference of the command line has every word.
+  if (path.startsWith('/guides/command-line')) return 0.4;
+  // The beginning of a guide is about all of it.
   return kind === 'guide' && !path.includes('#') ? 1.5 : 1;
 }

@@ -1,9 +1,49 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { QUERY_MAX, search } from './search-index.ts';
 import { marked, snippet } from './snippet.ts';
 
+/** The share of the questions of the list whose page must be among the first three results. */
+const ANSWERED_MIN = 0.95;
+const questions = readFileSync(new URL('questions.txt', import.meta.url), 'utf8')
+  .split('\n')
+  .filter(line => line !== '' && !line.startsWith('#'))
+  .map(line => line.split(' | ') as [question: string, pages: string]);
+
 describe('search', () => {
+  it('answers at least 95 % of 80 questions, as people type them, among the first three results', async t => {
+    assert.equal(questions.length, 80);
+    const missed: string[] = [];
+    for (const [question, pages] of questions) {
+      const first = (await search(question)).slice(0, 3).map(({ path }) => pageOf(path));
+      if (!pages.split(' ').some(page => first.includes(page))) missed.push(`${question}: ${first.join(' ')}`);
+    }
+    t.diagnostic(`${questions.length - missed.length} of ${questions.length} are answered`);
+    assert.ok(missed.length <= questions.length * (1 - ANSWERED_MIN), missed.join('\n'));
+  });
+
+  it('finds an operation by its method and path, with values or names in place of parameters', async () => {
+    for (const [query, path] of [
+      ['GET /pets', '/reference/listPets'],
+      ['get /v1/pets/17?view=full', '/reference/getPet'],
+      ['POST https://pets.example/v1/store/orders/', '/reference/placeOrder'],
+      ['delete /webhooks/{id}', '/reference/deleteWebhook'],
+    ] as const) {
+      assert.equal((await search(query))[0]?.path, path, query);
+    }
+  });
+
+  it('shows each page once, by its best section', async () => {
+    const pages = (await search('webhooks')).map(({ path }) => pageOf(path));
+    assert.equal(new Set(pages).size, pages.length);
+  });
+
+  it('puts explanations before error codes, unless the query is one', async () => {
+    assert.notEqual((await search('api key'))[0]?.kind, 'error');
+    assert.equal((await search('missing_api_key'))[0]?.kind, 'error');
+  });
+
   const best: Record<string, string> = {
     pagination: '/guides/pagination',
     pagintaion: '/guides/pagination',
@@ -23,8 +63,8 @@ describe('search', () => {
   }
 
   it('finds words by their first three letters, but not by two', async () => {
-    assert.ok((await search('web')).some(({ terms }) => terms.includes('webhooks')));
-    assert.ok((await search('we')).every(({ terms }) => !terms.includes('webhooks')));
+    assert.ok((await search('web')).some(({ terms }) => terms.includes('webhook')));
+    assert.ok((await search('we')).every(({ terms }) => !terms.includes('webhook')));
   });
 
   it('leads to the section', async () => {
@@ -54,10 +94,16 @@ describe('search', () => {
   });
 });
 
+/** Returns the page of a result: a part of the front page counts as a page. */
+function pageOf(path: string): string {
+  return path.startsWith('/#') ? path : path.split('#')[0]!;
+}
+
 describe('snippets', () => {
   it('mark the matches and escape the rest', () => {
     assert.equal(marked('A <b> & Pets', ['pets']).text, 'A &#60;b&#62; &#38; <mark>Pets</mark>');
     assert.equal(marked('carpets', ['pets']).text, 'carpets');
+    assert.equal(marked('retries, retry', ['retry']).text, '<mark>retries</mark>, <mark>retry</mark>');
     assert.equal(marked('a.b', ['.']).text, 'a.b');
   });
 

@@ -5,7 +5,7 @@ const LENGTH = 180;
 /** The characters of a snippet before the first match. */
 const BEFORE = 60;
 
-/** Returns the part of a text around the first match, with all matches marked. @param terms the words that match, in lower case */
+/** Returns the part of a text around the first match, with all matches marked. @param terms the words that match, without the endings of plurals */
 export function snippet(text: string, terms: readonly string[]): Html {
   const pattern = patternOf(terms);
   const plain = text.replaceAll(/\s+/g, ' ');
@@ -25,6 +25,11 @@ export function marked(text: string, terms: readonly string[]): Html {
 /** Returns the pattern of the words with one group around it. */
 function patternOf(terms: readonly string[]): RegExp | undefined {
   if (terms.length === 0) return undefined;
-  const words = terms.toSorted((a, b) => b.length - a.length).map(term => RegExp.escape(term));
+  const words = terms.toSorted((a, b) => b.length - a.length).map(patternOfWord);
   return new RegExp(`(?<![\\p{L}\\p{N}])(${words.join('|')})(?![\\p{L}\\p{N}])`, 'iu');
+}
+
+/** Returns the pattern of a word in both numbers. */
+function patternOfWord(word: string): string {
+  return word.endsWith('y') ? `${RegExp.escape(word.slice(0, -1))}(?:y|ies)` : `${RegExp.escape(word)}s?`;
 }
