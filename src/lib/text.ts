@@ -1,3 +1,11 @@
+/**
+ * Returns a text without direction controls and spaces of no width: they would change or hide text around it (UAX #9), and
+ * programs that read it would compare them.
+ */
+export function withoutMarks(text: string): string {
+  return text.replaceAll(/[\p{Bidi_Control}\u200B\u2060\uFEFF\u00AD]/gu, '');
+}
+
 /** The rules of a kind of text, as code and for schemas. */
 export interface TextRules {
   /** In code points. */

@@ -68,7 +68,8 @@ describe('the Markdown twins', () => {
         // Pages of accounts lead to the form for signing in.
         assert.ok([200, 303].includes(target.status), href!);
         // Only the form of a page is on the page itself.
-        if (href !== origin + path) assert.doesNotMatch(target.text, /rel="alternate"/, `${href} has a twin`);
+        if (href !== origin + path)
+          assert.doesNotMatch(target.text, /rel="alternate" type="text\/markdown"/, `${href} has a twin`);
       }
     });
 
@@ -93,7 +94,7 @@ describe('the Markdown twins', () => {
       const { headers, text } = await get(path);
       const isFile = !String(headers['content-type']).startsWith('text/html');
       assert.ok(isFile || page.submit !== undefined);
-      assert.doesNotMatch(text, /rel="alternate"/);
+      assert.doesNotMatch(text, /rel="alternate" type="text\/markdown"/);
       assert.doesNotMatch(String((await get(`${path}.md`)).headers['content-type']), /markdown/);
     });
   }
@@ -114,11 +115,11 @@ describe('the Markdown twins', () => {
   it('show the texts of owners as text', async () => {
     for (const path of ['/animals.md?status=any', '/animals/1.md', '/organizations/1.md']) {
       const { text } = await get(path);
-      const name = '\u2068\\# \\*Rex\\* \\[x\\](https\\://evil.test) \\<script\\>\u202E\u2069';
+      const name = '\\# \\*Rex\\* \\[x\\](https\\://evil.test) \\<script\\>';
       assert.ok(text.includes(name), text);
       assert.doesNotMatch(text, /(?<!\\)<script|[^\\]\]\((?!http:\/\/localhost)/);
     }
-    assert.match((await get('/animals/1.md')).text, /\u20681\. \\_reason\\_\u2069/);
+    assert.match((await get('/animals/1.md')).text, /1\. \\_reason\\_/);
   });
 
   it('do not exist for pages that do not exist', async () => {
@@ -139,7 +140,7 @@ function headingsOf(text: string): string[] {
   const headings = text.matchAll(/<h[1-6][^>]*>(.*?)<\/h[1-6]>/gs);
   return [...headings].map(([, heading]) =>
     decoded(heading!.replaceAll(/<[^>]+>/g, ''))
-      .replaceAll(/[\u2068\u2069]/g, '')
+      .replaceAll(/\p{Bidi_Control}/gu, '')
       .trim(),
   );
 }
@@ -150,7 +151,7 @@ function decoded(text: string): string {
 
 /** Returns a line of Markdown as text. */
 function plain(line: string): string {
-  return line.replaceAll(/(?<!\\)\[(.*)(?<!\\)\]\(\S+\)/g, '$1').replaceAll(/[\\`\u2068\u2069]/g, '');
+  return line.replaceAll(/(?<!\\)\[(.*)(?<!\\)\]\(\S+\)/g, '$1').replaceAll(/[\\`]/g, '');
 }
 
 function withoutCode(markdown: string): string {

@@ -1,3 +1,4 @@
+import { withoutMarks } from '../text.ts';
 import type { Html } from './html.ts';
 
 /** How a page is written as Markdown. */
@@ -23,7 +24,7 @@ export function escapeMarkdown(text: string): string {
 }
 
 function escapeInline(text: string): string {
-  return text.replace(/[\\`*_[\]<>&#~|@]|!(?=\[)|:(?=\/\/)|(?<=www)\./gi, '\\$&');
+  return withoutMarks(text).replace(/[\\`*_[\]<>&#~|@]|!(?=\[)|:(?=\/\/)|(?<=www)\./gi, '\\$&');
 }
 
 /** Escapes what would end the address of a link, and what would be decoded in it. */
@@ -144,8 +145,7 @@ class Writer {
       return `[${text.trim()}](${escapeAddress(this.#options.link(attribute(attributes, 'href')!))})`;
     if (name === 'strong') return `**${text}**`;
     if (name === 'em') return `*${text}*`;
-    // Isolates keep the direction of a text, and marks in it, from changing the text around it (UAX #9).
-    return name === 'bdi' ? `\u2068${text}\u2069` : text;
+    return text;
   }
 }
 

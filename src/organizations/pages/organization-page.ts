@@ -1,10 +1,10 @@
 import { nowOf } from '../../deployment.ts';
 import { mailtoUrl } from '../../lib/email.ts';
 import { type Html, html } from '../../lib/html/html.ts';
+import { withoutMarks } from '../../lib/text.ts';
 import { listPets } from '../../pets/list.ts';
 import { animalCards, contextOf } from '../../pets/pages/cards.ts';
 import { scanOf } from '../../pets/pages/list-page.ts';
-import { isolated } from '../../pets/pages/parts.ts';
 import { gallery, imageOf } from '../../photos/pages/photo-view.ts';
 import { idOf, pageLinks } from '../../web/lists.ts';
 import { publicPage } from '../../web/page.ts';
@@ -28,9 +28,9 @@ export const organizationPage = publicPage({
     const filter = { ownerId: organization.id, status: ['available'], sort: '-id' } as const;
     const page = { limit: PAGE_SIZE, cursor: visit.query.get('cursor') || undefined, request: scanOf(visit) };
     const found = await listPets(database, filter, page, nowOf(visit.deployment), 'full');
-    const title = isolated(organization.name);
+    const title = withoutMarks(organization.name);
     const { mission, adoption } = organization;
-    const description = mission ?? `Animals of ${title} that look for a home.`;
+    const description = mission === undefined ? `Animals of ${title} that look for a home.` : withoutMarks(mission);
     const url = `${visit.request.publicUrl}/organizations/${organization.id}`;
     const image = imageOf({ ...organization, name: title }, visit.request.publicUrl);
     return {

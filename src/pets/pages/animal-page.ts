@@ -2,6 +2,7 @@ import { accountName } from '../../accounts/accounts.ts';
 import { categoryPaths } from '../../categories/paths.ts';
 import { nowOf } from '../../deployment.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
+import { withoutMarks } from '../../lib/text.ts';
 import type { Organization } from '../../organizations/organization.ts';
 import { findPublicOrganization } from '../../organizations/organizations.ts';
 import { gallery, imageOf } from '../../photos/pages/photo-view.ts';
@@ -15,7 +16,7 @@ import { type Attempt, ask, askView } from './ask.ts';
 import { animalCards, contextOf } from './cards.ts';
 import { findPet } from './find-pet.ts';
 import { scanOf } from './list-page.ts';
-import { isolated, picture, priceText, statusNames } from './parts.ts';
+import { picture, priceText, statusNames } from './parts.ts';
 import { descriptionOf, petData } from './pet-data.ts';
 import { answersView, profileFacts, summaryView } from './profile-view.ts';
 
@@ -51,7 +52,7 @@ async function animalView(visit: Visit, pet: FullPet, attempt?: Attempt): Promis
     limit: 20,
     cursor: visit.query.get('history') || undefined,
   });
-  const title = isolated(pet.name);
+  const title = withoutMarks(pet.name);
   const description = descriptionOf(pet, path);
   const image = imageOf(pet, request.publicUrl);
   const card = { url: `${request.publicUrl}/animals/${pet.id}`, title, description, ...(image && { image }) };

@@ -2,6 +2,7 @@ import { categoryPaths } from '../../categories/paths.ts';
 import { nowOf } from '../../deployment.ts';
 import { type Html, html } from '../../lib/html/html.ts';
 import { qrCode } from '../../lib/html/qr-code.ts';
+import { withoutMarks } from '../../lib/text.ts';
 import type { Organization } from '../../organizations/organization.ts';
 import { findPublicOrganization } from '../../organizations/organizations.ts';
 import { addressText } from '../../organizations/public-data.ts';
@@ -9,7 +10,7 @@ import { publicPage, type Visit } from '../../web/page.ts';
 import { facts } from '../../web/parts.ts';
 import type { FullPet } from '../pet.ts';
 import { findPet } from './find-pet.ts';
-import { isolated, picture, priceText } from './parts.ts';
+import { picture, priceText } from './parts.ts';
 import { ageText, answersView } from './profile-view.ts';
 import { breedText, colorText, valueName } from './trait-names.ts';
 
@@ -29,10 +30,10 @@ export const cardPage = publicPage({
     const organization = await findPublicOrganization(database, pet.accountId);
     const asked = visit.query.get('paper');
     const paper = asked !== null && Object.hasOwn(papers, asked) ? (asked as Paper) : 'a5';
-    const title = `Card of ${isolated(pet.name)}`;
+    const title = `Card of ${withoutMarks(pet.name)}`;
     return {
       title,
-      description: `A card of ${isolated(pet.name)} to print.`,
+      description: `A card of ${withoutMarks(pet.name)} to print.`,
       styles: ['animals.css', 'card.css', `card-${paper}.css`],
       head: html`<meta name="robots" content="noindex">\n`,
       body: html`${controls(pet, paper)}

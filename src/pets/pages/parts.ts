@@ -51,8 +51,3 @@ export function priceText({ amount, currency }: Price): string {
   const format = new Intl.NumberFormat('en', { style: 'currency', currency });
   return format.format(amount / 10 ** decimalsOf(currency));
 }
-
-/** Isolates a text from its surroundings, so that its direction, and marks in it, change nothing else (UAX #9). */
-export function isolated(text: string): string {
-  return `\u2068${text}\u2069`;
-}

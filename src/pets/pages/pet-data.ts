@@ -1,9 +1,10 @@
 import type { NamedCategory } from '../../categories/paths.ts';
 import { decimalsOf } from '../../lib/currency.ts';
+import { withoutMarks } from '../../lib/text.ts';
 import { shelterData } from '../../organizations/public-data.ts';
 import { photoPath } from '../../photos/photo.ts';
 import type { FullPet } from '../pet.ts';
-import { isolated, statusNames } from './parts.ts';
+import { statusNames } from './parts.ts';
 import type { Keeper } from './profile-view.ts';
 import { answersOf, breedText, colorText, shortText } from './trait-names.ts';
 
@@ -13,8 +14,9 @@ const DESCRIPTION_MAX = 200;
 /** Returns what a card or a search result says about an animal. */
 export function descriptionOf(pet: FullPet, path: readonly NamedCategory[]): string {
   const what = [breedText(pet) ?? path.at(-1)?.name, shortText(pet)].filter(Boolean).join(' · ') || 'an animal';
-  const text = `${isolated(pet.name)}: ${statusNames[pet.status].toLowerCase()}, ${what}.`;
-  const whole = pet.description === undefined ? text : `${text} ${pet.description.replaceAll(/\s+/g, ' ')}`;
+  const text = `${withoutMarks(pet.name)}: ${statusNames[pet.status].toLowerCase()}, ${what}.`;
+  const whole =
+    pet.description === undefined ? text : `${text} ${withoutMarks(pet.description).replaceAll(/\s+/g, ' ')}`;
   const characters = [...whole];
   return characters.length <= DESCRIPTION_MAX ? whole : `${characters.slice(0, DESCRIPTION_MAX - 1).join('')}…`;
 }

@@ -1,11 +1,12 @@
 import type { NamedCategory } from '../../categories/paths.ts';
 import { dayHtml, type Html, html } from '../../lib/html/html.ts';
+import { withoutMarks } from '../../lib/text.ts';
 import { DAY_MS } from '../../lib/time.ts';
 import type { Organization } from '../../organizations/organization.ts';
 import { addressText } from '../../organizations/public-data.ts';
 import { facts } from '../../web/parts.ts';
 import type { FullPet } from '../pet.ts';
-import { isolated, priceText, statusBadge } from './parts.ts';
+import { priceText, statusBadge } from './parts.ts';
 import { type Answer, answersOf, breedText, colorText, shortText, traitText, valueName } from './trait-names.ts';
 
 /** Whom an animal lives with: its organization, or else the name of its account. */
@@ -67,7 +68,7 @@ export function profileFacts(pet: FullPet, path: readonly NamedCategory[], keepe
     ['Special needs', text(pet.specialNeedsNotes)],
     ['Group', group && (group.kind === 'bonded' ? bondText(id, group.petIds) : 'Has siblings here')],
     ['Videos', videos.length === 0 ? undefined : videos.map(videoLink)],
-    ...Object.entries(extra).map(([name, value]) => [isolated(name), text(value)] as const),
+    ...Object.entries(extra).map(([name, value]) => [withoutMarks(name), text(value)] as const),
     ['Shelter', keeperText(keeper)],
     ['Here since', dayHtml(new Date(createdAt))],
   ]);

@@ -4,6 +4,7 @@ import { nowOf } from '../../deployment.ts';
 import { type Html, html } from '../../lib/html/html.ts';
 import { type FieldError, Problem } from '../../lib/http/problem.ts';
 import { BodyReader } from '../../lib/http/server/validation.ts';
+import { withoutMarks } from '../../lib/text.ts';
 import { ownPhotosView } from '../../photos/pages/own-photos.ts';
 import { boundOf } from '../../plans/plan.ts';
 import type { Transaction } from '../../schema.ts';
@@ -16,7 +17,7 @@ import { LONG_FORM_BYTES_MAX, readChecked, type Texts } from '../../web/schema-f
 import { listPets } from '../list.ts';
 import { type FullPet, NewPet, PetPatch, petValues } from '../pet.ts';
 import { createPet, deletePet, getPet, updatePet } from '../pets.ts';
-import { isolated, statusBadge } from './parts.ts';
+import { statusBadge } from './parts.ts';
 import { changesIn, petFieldsView, textsIn, textsOf } from './pet-form.ts';
 
 /** The animals of the account. */
@@ -122,7 +123,7 @@ function deletionView(visit: AccountVisit, pet: FullPet, error?: Problem): View 
   const { id, name, etag } = pet;
   const isReserved = error?.code === 'pet_reserved';
   return {
-    title: `Delete ${isolated(name)}`,
+    title: `Delete ${withoutMarks(name)}`,
     ...(error !== undefined && { status: 422 }),
     body: html`${error !== undefined && notice('alert', html`<p>${error.message}</p>${isReserved && html`<p>${RESERVED}</p>`}`)}
 <p>The animal is deleted for good, with its photos.</p>
