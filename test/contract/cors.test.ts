@@ -68,6 +68,22 @@ describe('CORS', () => {
     }
   });
 
+  it('grants scripts of other sites nothing on pages', async () => {
+    const headers = { Origin: 'https://other.example', 'Access-Control-Request-Method': 'POST' };
+    const { origin } = new URL(use().urls.production);
+    for (const [path, methods] of [
+      ['/animals', 'GET, HEAD, OPTIONS'],
+      ['/try/key', 'POST, OPTIONS'],
+      ['/sign-in', 'GET, HEAD, POST, OPTIONS'],
+    ] as const) {
+      const reply = await send(origin + path, { method: 'OPTIONS', headers });
+      assert.deepEqual([reply.status, reply.headers['allow']], [204, methods], path);
+      const granted = Object.keys(reply.headers).filter(name => name.startsWith('access-control-'));
+      assert.deepEqual(granted, [], path);
+      assert.ok(reply.headers['x-ratelimit-limit'], path);
+    }
+  });
+
   it('requires a key for OPTIONS requests that are no preflight', async () => {
     const { urls, key } = use();
     assert.equal((await send(`${urls.production}/pets`, { method: 'OPTIONS' })).status, 401);

@@ -117,6 +117,13 @@ export class PageServer {
     this.#options.onPage?.(exchange, page?.path, problem.code);
   }
 
+  /** Responds to OPTIONS with the methods of a page. A preflight is granted nothing, because pages are for their own site. */
+  allow(exchange: Exchange, methods: readonly string[], connection: readonly string[]): void {
+    const headers = ['Allow', [...methods, 'OPTIONS'].join(', '), ...this.#errors.addressHeaders(exchange.request)];
+    writePage(exchange, { status: 204, bytes: '', headers }, connection);
+    this.#options.onPage?.(exchange, undefined, '');
+  }
+
   async #contentOf(exchange: Exchange, page: PageRoute): Promise<PageContent | undefined> {
     // What the page has not read of a file is discarded before the response, so that the connection stays open.
     await using files = new AsyncDisposableStack();

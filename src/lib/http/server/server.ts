@@ -163,9 +163,8 @@ export class HttpServer<Context> {
     if (isMalformed || !isWellFormed(request)) this.#rejectMalformed(exchange);
     else if (page !== undefined) this.#pages.serve(exchange, page, this.#connectionHeaders);
     else if (route === undefined && !this.#router.isInApi(exchange.path)) {
-      if (this.#hasAllPages) {
-        this.#pages.reject(exchange, this.#notFoundOutside(exchange.path), this.#connectionHeaders);
-      } else this.#receiveWithPages(exchange);
+      if (this.#hasAllPages) this.#rejectOutside(exchange);
+      else this.#receiveWithPages(exchange);
     } else if (this.#isClosing) this.#rejectClosing(exchange);
     else if (this.#shedder.rejects(exchange.receivedMs)) this.#rejectOverloaded(exchange);
     else if (request.method === 'OPTIONS' && isPreflight(request)) {
@@ -453,8 +452,16 @@ export class HttpServer<Context> {
   }
 
   /** Returns the error for a path outside the API, which names the path of an operation if only the prefix is missing. */
-  #notFoundOutside(path: string): Problem {
+  /** Responds where no page has the method of a request. */
+  #rejectOutside(exchange: RoutedExchange<Context>): void {
+    const { path, request } = exchange;
     const allowed = this.#router.pageMethodsOf(path);
+    if (request.method === 'OPTIONS' && allowed.length > 0) {
+      this.#pages.allow(exchange, allowed, this.#connectionHeaders);
+    } else this.#pages.reject(exchange, this.#notFoundOutside(path, allowed), this.#connectionHeaders);
+  }
+
+  #notFoundOutside(path: string, allowed: readonly string[]): Problem {
     if (allowed.length > 0) return this.#errors.problem('method_not_allowed', ['Allow', allowed.join(', ')]);
     const { code, status, message } = this.#errors.problem('route_not_found');
     const intended = this.#router.pathInApi(path);
