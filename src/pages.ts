@@ -17,16 +17,17 @@ import { cardPage } from './pets/pages/card-page.ts';
 import { confirmMessagePage } from './pets/pages/confirm-page.ts';
 import { animalsPage } from './pets/pages/list-page.ts';
 import { deleteAnimalPage, newAnimalPage, ownAnimalPage, ownAnimalsPage } from './pets/pages/shelter-pages.ts';
-import { robotsPage, sitemapPage, sitemapPartPage } from './pets/pages/sitemap.ts';
 import { ownPhotoPages } from './photos/pages/own-photos.ts';
 import { linkPage } from './sessions/link-page.ts';
 import { endOtherSessionsPage, endSessionPage, sessionsPage } from './sessions/list-page.ts';
 import { forgotPasswordPage, signInPage, signOutPage, signUpPage } from './sessions/pages.ts';
 import { requestPage, requestsPage } from './usage/pages/requests-page.ts';
 import { usagePage } from './usage/pages/usage-page.ts';
+import { faviconPage } from './web/assets.ts';
 import { deprecation } from './web/deprecation-page.ts';
 import { errorCode, errorCodes } from './web/error-pages.ts';
 import { frontPage } from './web/front/front-page.ts';
+import { changelogFeed, changelogPage } from './web/guides/changelog.ts';
 import { guideKeyPage } from './web/guides/key-prompt.ts';
 import { llmsFullPage, llmsPage } from './web/guides/llms.ts';
 import { guidePage, guidesPage, operatingGuidePage } from './web/guides/pages.ts';
@@ -42,6 +43,8 @@ import type { Page } from './web/page.ts';
 import { collectionPage, operationPage, referencePage } from './web/reference/pages.ts';
 import { sandboxKeyPage } from './web/reference/sandbox-page.ts';
 import { searchPage } from './web/search/search-page.ts';
+import { robotsPage, sitemapDocumentationPage, sitemapPage, sitemapPartPage } from './web/search/sitemap.ts';
+import { securityTextPage } from './web/security-text.ts';
 import { withTwin } from './web/twins.ts';
 
 /** Every page with its Markdown twin, in the order of the menus. */
@@ -54,12 +57,17 @@ export const pages: readonly Page[] = [
   organizationsPage,
   organizationPage,
   sitemapPage,
+  sitemapDocumentationPage,
   sitemapPartPage,
   robotsPage,
+  faviconPage,
+  securityTextPage,
   guidesPage,
   guidePage,
   operatingGuidePage,
   guideKeyPage,
+  changelogPage,
+  changelogFeed,
   llmsPage,
   llmsFullPage,
   referencePage,

@@ -82,6 +82,13 @@ export const settingTree = {
       parse: text => (/^(0|1|[01]?\.\d{1,9})$/.test(text) && Number(text) <= 1 ? Number(text) : undefined),
     },
   },
+  securityContact: {
+    name: 'PETSTORE_SECURITY_CONTACT',
+    description: 'Where to report a vulnerability, in /.well-known/security.txt.',
+    defaultText: 'the guide on messages to the store',
+    valid: 'a URL like https://store.example/security or mailto:security@store.example',
+    parse: parseContact,
+  },
   dataDir: {
     name: 'PETSTORE_DATA_DIR',
     description: 'The directory for the files of the embedded database.',
@@ -514,6 +521,12 @@ function parseBaseUrl(text: string): string | undefined {
   const url = urlOf(text, ['http:', 'https:']);
   if (url === undefined || url.search + url.hash + url.username + url.password !== '') return undefined;
   return url.href.replace(/\/+$/, '');
+}
+
+function parseContact(text: string): string | undefined {
+  const [, address] = /^mailto:(.+)$/.exec(text) ?? [];
+  if (address !== undefined) return isEmail(address) ? text : undefined;
+  return urlOf(text, ['https:'])?.href;
 }
 
 /** Returns headers by their lower-case names. */

@@ -2,12 +2,14 @@ import { hash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import type { PageRoute } from '../lib/http/server/pages.ts';
 import { type Compressed, compress } from './compress.ts';
+import { publicFile } from './page.ts';
 
 const directory = new URL('assets/', import.meta.url);
 
 const types: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
+  ico: 'image/x-icon',
   svg: 'image/svg+xml',
   woff2: 'font/woff2',
 };
@@ -23,6 +25,13 @@ export function assetPath(name: string): string {
   if (!files.has(name)) throw new Error(`There is no asset ${name}.`);
   return `/assets/${version}/${name}`;
 }
+
+/** The icon, for programs that look for it at its usual path only. */
+export const faviconPage = publicFile({
+  path: '/favicon.ico',
+  title: 'Icon',
+  show: () => ({ contentType: types['ico']!, bytes: files.get('favicon.ico')!, maxAge: 86_400 }),
+});
 
 const compressed = new Map<string, Promise<Compressed>>();
 

@@ -109,7 +109,7 @@ function isWithin(page: Page | undefined, item: Page): boolean {
 function footer({ deployment, urls }: Frame): Html {
   return html`<footer class="site">
 <p>${SITE_NAME} · ${titleOf(deployment)}</p>
-<nav aria-label="Service"><a href="/readyz">Service status</a> <a href="/openapi.json">OpenAPI</a> <a href="/errors">Error codes</a> <a href="/llms.txt">llms.txt</a></nav>
+<nav aria-label="Service"><a href="/readyz">Service status</a> <a href="/openapi.json">OpenAPI</a> <a href="/errors">Error codes</a> <a href="/changelog">Changelog</a> <a href="/llms.txt">llms.txt</a></nav>
 ${urls.staging === undefined && html`<p>Staging is not served here, so there is no “Try it”.</p>`}
 </footer>`;
 }

@@ -1,6 +1,9 @@
 import { errors } from '../../errors.ts';
 import type { Catalog } from './catalog.ts';
 
+/** The file of the changelog, as pages of `docs/` link to it. */
+export const CHANGELOG = '../CHANGELOG.md';
+
 /**
  * Returns where a link of a page of `docs/` leads on the site; `undefined` if the site does not serve that file.
  * @param from the file with the link, below `docs/`
@@ -12,6 +15,7 @@ export function addressOf(catalog: Catalog, from: string, href: string): string 
   const base = 'file:///docs/';
   if (!URL.canParse(href, base + from)) return undefined;
   const { href: target, hash } = new URL(href, base + from);
+  if (target === new URL(CHANGELOG, base).href + hash) return `/changelog${hash}`;
   if (!target.startsWith(base)) return undefined;
   const path = pathOf(catalog, target.slice(base.length, target.length - hash.length));
   return path === undefined ? undefined : path + hash;

@@ -64,6 +64,7 @@ const sitePages: readonly (readonly [title: string, path: string, summary: strin
   ['Animals', '/animals', 'The animals of this deployment, to browse and filter'],
   ['Organizations', '/organizations', 'The shelters and rescues of this deployment, to find by name or place'],
   ['Guides', '/guides', 'The guides by task'],
+  ['Changelog', '/changelog', 'The changes of each version'],
   ['Error codes', '/errors', 'Every error code with its cause and fix'],
   ['Search', '/search', 'Finds animals, organizations, guides, operations and error codes with `?q=`'],
 ];

@@ -80,6 +80,12 @@ export const sitePages: readonly Readonly<Record<'title' | 'keywords' | 'text' |
     path: '/reference',
   },
   {
+    title: 'Changelog',
+    keywords: 'changes release notes news version history what is new updates feed atom rss',
+    text: 'What changed in each version of the store and of its API.',
+    path: '/changelog',
+  },
+  {
     title: 'Error codes',
     keywords: 'errors error code list status codes meaning',
     text: 'Every error code with its cause and what to do.',

@@ -1,7 +1,9 @@
+import { routes } from '../../api.ts';
 import { type Html, html } from '../../lib/html/html.ts';
 import { type Params, query, type Reader } from '../../schema.ts';
 import { PREFIX } from '../../urls.ts';
-import { publicFile } from '../../web/page.ts';
+import { getCatalog } from '../guides/catalog.ts';
+import { publicFile } from '../page.ts';
 
 /** How many ids a part of the sitemap covers. A part costs as much as a page of animals. */
 const IDS_PER_PART = 2000;
@@ -12,7 +14,10 @@ const MAX_AGE = 3600;
 const XML = 'application/xml; charset=utf-8';
 const NAMESPACE = 'http://www.sitemaps.org/schemas/sitemap/0.9';
 
-/** What the sitemap lists, by the name of its parts. */
+/** Pages that are the same for every visitor, besides the guides and the operations. */
+const fixedPages = ['/', '/guides', '/reference', '/errors', '/changelog'];
+
+/** The rows that the sitemap lists, by the name of their parts. */
 const lists = {
   animals: {
     newest: query(db => db.selectFrom('pets').select('id').orderBy('id', 'desc').limit(1)),
@@ -43,20 +48,33 @@ type ListName = keyof typeof lists;
 type IdRange = { after: number; upTo: number };
 
 /**
- * The index of the sitemap: a part for each range of ids, so that it reads no row but the newest, and every part is bounded
+ * The index of the sitemap: the documentation, and a part for each range of ids, so that it reads no row but the newest, and every part is bounded
  * however many animals there are.
  */
 export const sitemapPage = publicFile({
   path: '/sitemap.xml',
   title: 'Sitemap',
   async show({ deployment, request }) {
-    const parts = [];
+    const parts = ['documentation/1'];
     for (const name of Object.keys(lists) as ListName[]) {
       const count = await partsOf(deployment.database, name);
       for (let part = 1; part <= count; part++) parts.push(`${name}/${part}`);
     }
     const entries = parts.map(part => html`<sitemap><loc>${request.publicUrl}/sitemaps/${part}.xml</loc></sitemap>\n`);
     return xml(html`<sitemapindex xmlns="${NAMESPACE}">\n${entries}</sitemapindex>`);
+  },
+});
+
+/** The part of the sitemap with the guides and the reference. */
+export const sitemapDocumentationPage = publicFile({
+  path: '/sitemaps/documentation/1.xml',
+  title: 'Sitemap',
+  async show({ request }) {
+    const { guides } = await getCatalog();
+    const operations = routes.map(({ operationId }) => `/reference/${operationId}`);
+    const paths = [...fixedPages, ...guides.map(({ path }) => path), ...operations];
+    const entries = paths.map(path => html`<url><loc>${request.publicUrl}${path}</loc></url>\n`);
+    return xml(html`<urlset xmlns="${NAMESPACE}">\n${entries}</urlset>`);
   },
 });
 
