@@ -6,14 +6,14 @@ const released = { given: [...held.given, 'releaseHold: a hold'], path };
 /** A hold on an animal of the caller. */
 const byAnother = { given: ['createHold: by another account'], path };
 
-const tooLong = { body: { petIds: [1], expiresAt: '2027-11-21T12:00:00Z' } };
+const tooLong = { body: { petId: 1, expiresAt: '2027-11-21T12:00:00Z' } };
 
 export const createExamples = [
   example('two cats', 'Hold two cats that belong together for 15 minutes', 201, {
     body: { petIds: [1, 2], note: 'They have always lived together.' },
   }),
   example('with an expiry', 'Hold an animal until a given time', 201, {
-    body: { petIds: [3], expiresAt: '2026-11-21T15:00:00Z' },
+    body: { petId: 3, expiresAt: '2026-11-21T15:00:00Z' },
   }),
   example('by another account', 'Hold an animal of another account; its owner can see and release the hold', 201, {
     as: 'stranger',

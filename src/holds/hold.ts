@@ -1,9 +1,8 @@
 import Type, { type Static } from 'typebox';
 import { field, type RowOf, type StateOf, time } from '../lib/fields/field.ts';
 import { fullSchema, newSchema } from '../lib/fields/schemas.ts';
-import { idSchema, Note, timeSchema } from '../lib/schemas.ts';
+import { eitherRule, idSchema, Note, requestTimeSchema, timeSchema } from '../lib/schemas.ts';
 import { sql } from '../lib/storage/query.ts';
-import { parseTime } from '../lib/time.ts';
 import { BONDED_MAX } from '../pets/profile.ts';
 
 /** The status of a hold. A hold ends once; its status never changes afterwards. */
@@ -26,7 +25,8 @@ const NewPetIds = Type.Array(idSchema('The id of an animal.'), {
   minItems: 1,
   maxItems: BONDED_MAX,
   uniqueItems: true,
-  description: 'The animals to hold: 1–20, without duplicates. The hold gets all of them or fails.',
+  description:
+    'Several animals to hold, instead of `petId`: 1–20, without duplicates. The hold gets all of them or fails.',
 });
 const PetIds = Type.Array(idSchema('The id of an animal.'), {
   description: 'The animals of the hold, sorted by id, including those that have been ordered.',
@@ -96,7 +96,8 @@ export type HoldRow = RowOf<HoldFields> & HeldPets & { readonly status: HoldStat
 /** A hold as events store it. */
 export type HoldState = StateOf<HoldFields>;
 
-export const NewHold = newSchema(holdFields, 'NewHold', 'A hold to place.');
+/** The body that places a hold. */
+export const NewHold = holdSchema();
 export type NewHold = Static<typeof NewHold>;
 
 /** The body that changes when a hold expires. */
@@ -111,11 +112,20 @@ export type Hold = Static<typeof Hold>;
 
 export const Holds = Type.Array(Hold, { title: 'Holds', description: 'Holds.' });
 
+/** Returns the schema of a new hold, which names its animals by `petId` or `petIds`; see `requestedIds`. */
+function holdSchema() {
+  const { petIds, ...properties } = newSchema(holdFields, 'NewHold', '').properties;
+  return Type.Object(
+    { petId: Type.Optional(idSchema('The animal to hold.')), petIds: Type.Optional(petIds), ...properties },
+    {
+      title: 'NewHold',
+      description: 'A hold to place, with either `petId` or `petIds`.',
+      ...eitherRule('petId', 'petIds'),
+    },
+  );
+}
+
 function expirySchema(more = '') {
   const description = `When the hold expires (RFC 3339): at least one second from now, at most 30 days after it was placed.${more}`;
-  return Type.Refine(
-    Type.String({ format: 'date-time', description, examples: ['2026-11-21T12:15:00Z'] }),
-    text => parseTime(text) !== undefined,
-    () => 'must be an RFC 3339 time, such as 2026-11-21T12:15:00Z',
-  );
+  return requestTimeSchema(description, '2026-11-21T12:15:00Z');
 }

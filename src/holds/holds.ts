@@ -7,7 +7,7 @@ import type { PreconditionCheck } from '../lib/http/route.ts';
 import { formatTime, parseTime } from '../lib/time.ts';
 import type { LockedPet } from '../pets/change.ts';
 import { requireWholeGroups } from '../pets/groups.ts';
-import { lockEveryPet, lockPets } from '../pets/lock.ts';
+import { lockEveryPet, lockPets, requestedIds } from '../pets/lock.ts';
 import { changeExpiry, endReservation, reserve } from '../pets/reservations.ts';
 import { lockBound } from '../plans/lock.ts';
 import { insertingOne, type Params, query, type Reader, sql, type Transaction } from '../schema.ts';
@@ -20,12 +20,12 @@ import { type HoldRecord, holdColumns, parseHold, selectHold } from './rows.ts';
  *
  * Holds of one account are placed one at a time, so that concurrent requests cannot exceed `heldMax`.
  * @throws {Problem} `pet_not_found`; `bonded_animals`; `pet_reserved` or `invalid_status_transition` if a pet is not
- *   available; `hold_limit_exceeded`; `invalid_body` if the expiry is out of range
+ *   available; `hold_limit_exceeded`; `invalid_body`, also if the expiry is out of range
  */
 export async function createHold(
   tx: Transaction,
   { accountId }: Actor & { readonly accountId: number },
-  { petIds: requestedIds, expiresAt: requested, note }: NewHold,
+  { expiresAt: requested, note, ...named }: NewHold,
   heldMax: number,
 ): Promise<HoldRow> {
   const expiryFrom = (now: number) =>
@@ -33,7 +33,7 @@ export async function createHold(
   expiryFrom(tx.now);
   // Before any other lock.
   await lockBound(tx, 'holds', accountId);
-  const pets = await lockEveryPet(tx, requestedIds);
+  const pets = await lockEveryPet(tx, requestedIds(named));
   await requireWholeGroups(tx, pets);
   // Waiting for the locks may have taken a while.
   const { now } = tx;

@@ -16,7 +16,7 @@ const holdId = idParameter('hold', HoldId);
 export const create = operation({
   summary: 'Place a hold',
   description:
-    'Reserves up to 20 animals for your account: all of them, or none. Bonded animals are held together. They are `pending` until the hold ends: ' +
+    'Reserves an animal for your account; or, with `petIds`, up to 20 animals: all of them, or none. Bonded animals are held together. They are `pending` until the hold ends: ' +
     'nobody can hold them again, and only an order with this `holdId` can order them. The hold expires after 15 minutes, or at `expiresAt`, at most 30 days from ' +
     'now; from that moment the animals are `available` again. The number of animals that an account holds at a time is ' +
     'bounded by its plan.',

@@ -1,7 +1,8 @@
 import Type, { type TSchema } from 'typebox';
-import { isCountry } from './countries.ts';
+import { countries, isCountry } from './countries.ts';
 import { EMAIL_LENGTH_MAX, EMAIL_PATTERN, isEmail } from './email.ts';
 import { lineRules, nameRules, noteRules, type TextRules } from './text.ts';
+import { formatTime, parseTime, TIME_LENGTH_MAX } from './time.ts';
 import { WEB_URL_LENGTH_MAX, WEB_URL_PATTERN, webUrlError } from './web-url.ts';
 
 /** Returns the schema of an id: a whole number from 1 upward. */
@@ -14,12 +15,41 @@ export function timeSchema(description: string) {
   return Type.String({ format: 'date-time', description });
 }
 
+/** Returns the schema of a time in a request: RFC 3339, with any offset. */
+export function requestTimeSchema(description: string, example: string) {
+  return Type.Refine(
+    Type.String({
+      format: 'date-time',
+      description,
+      examples: [example],
+      ...documentedRule({ maxLength: TIME_LENGTH_MAX }),
+    }),
+    isRequestTime,
+    () => 'must be an RFC 3339 time, such as 2026-11-24T09:00:00Z',
+  );
+}
+
+/** Reports whether a text is a time that can be shown again: in UTC, its year has four digits. */
+function isRequestTime(text: string): boolean {
+  const ms = parseTime(text);
+  return ms !== undefined && formatTime(ms).length === '2026-11-24T09:00:00.000Z'.length;
+}
+
 /**
  * Returns the keywords of a schema that only documents have: a rule that a function checks, because its messages are
  * clearer than those of a validator.
  */
 export function documentedRule(keywords: object) {
   return { '~document': keywords };
+}
+
+/**
+ * Returns the rule that an object has exactly one of two members, as keywords that only documents have. Some tools accept
+ * no `oneOf` at the top of a body.
+ */
+export function eitherRule(one: string, other: string) {
+  const neither = { not: { anyOf: [{ required: [one] }, { required: [other] }] } };
+  return documentedRule({ not: { anyOf: [{ required: [one, other] }, neither] } });
 }
 
 /** Returns the schema of a text with these rules. */
@@ -82,10 +112,16 @@ export function webUrlSchema(description: string, maxLength = WEB_URL_LENGTH_MAX
   );
 }
 
+/** The codes of all countries, by their first letters: `^(A[DEF]|B[ABD])$`. An enumeration would fill the reference. */
+const COUNTRY_PATTERN = `^(${Array.from(
+  Map.groupBy(countries, code => code[0]),
+  ([first, codes]) => `${first}[${codes.map(code => code[1]).join('')}]`,
+).join('|')})$`;
+
 /** Returns the schema of a country: its ISO 3166-1 alpha-2 code. */
 export function countrySchema(description: string) {
   return Type.Refine(
-    Type.String({ description, examples: ['US'], ...documentedRule({ pattern: '^[A-Z]{2}$' }) }),
+    Type.String({ description, examples: ['US'], ...documentedRule({ maxLength: 2, pattern: COUNTRY_PATTERN }) }),
     isCountry,
     () => 'must be a country as two capital letters (ISO 3166-1 alpha-2), such as US',
   );

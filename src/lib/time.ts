@@ -1,3 +1,6 @@
+/** The most characters of a time that we accept. */
+export const TIME_LENGTH_MAX = 64;
+
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 24 * HOUR_MS;
 

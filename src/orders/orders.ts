@@ -5,7 +5,7 @@ import { endIfUsed, lockActiveHold } from '../holds/holds.ts';
 import type { Problem } from '../lib/http/problem.ts';
 import type { LockedPet } from '../pets/change.ts';
 import { areBonded, requireWholeGroups } from '../pets/groups.ts';
-import { lockEveryPet } from '../pets/lock.ts';
+import { lockEveryPet, requestedIds } from '../pets/lock.ts';
 import { convertHold, petReserved, reserve } from '../pets/reservations.ts';
 import { insertingOne, type Params, query, type Reader, type Transaction } from '../schema.ts';
 import { recordOrderEvent, withSteps } from './events.ts';
@@ -76,14 +76,6 @@ export async function getOrder(reader: Reader, actor: Actor, id: number, now: nu
   const order = await reader.first(orderById, { id, now });
   if (order === undefined || !canSeeOrder(actor, order)) throw problem('order_not_found', `There is no order ${id}.`);
   return (await withSteps(reader, [order]))[0]!;
-}
-
-/** Returns the ids that the body of an order names; throws `invalid_body` unless it has exactly one of both members. */
-function requestedIds({ petId, petIds }: NewOrder): readonly number[] {
-  if (petIds === undefined && petId === undefined) throw invalidBody('/petId', 'required', 'petId is required.');
-  if (petIds !== undefined && petId !== undefined)
-    throw invalidBody('/petIds', 'invalid_combination', 'Cannot be combined with petId.');
-  return petIds ?? [petId!];
 }
 
 function notBonded(pets: readonly LockedPet[]): Problem {

@@ -1,4 +1,4 @@
-import { problem } from '../errors.ts';
+import { invalidBody, problem } from '../errors.ts';
 import { amongNumbers, type Params, query, type Transaction } from '../schema.ts';
 import type { LockedPet } from './change.ts';
 import { petColumns } from './pet.ts';
@@ -31,6 +31,24 @@ export async function lockEveryPet(tx: Transaction, ids: readonly number[]): Pro
   if (missing.length === 0) return pets;
   const noun = missing.length === 1 ? 'is no animal' : 'are no animals';
   throw problem('pet_not_found', `There ${noun} ${missing.join(', ')}.`);
+}
+
+/**
+ * Returns the ids of the pets that the body of a hold or an order names.
+ * @throws {Problem} `invalid_body` unless it has either `petId` or `petIds`
+ */
+export function requestedIds({
+  petId,
+  petIds,
+}: {
+  readonly petId?: number;
+  readonly petIds?: readonly number[];
+}): readonly number[] {
+  if (petIds === undefined && petId === undefined)
+    throw invalidBody('/petId', 'required', 'petId or petIds is required.');
+  if (petIds !== undefined && petId !== undefined)
+    throw invalidBody('/petIds', 'invalid_combination', 'Cannot be combined with petId.');
+  return petIds ?? [petId!];
 }
 
 /** Locks one pet as `lockPets` does; throws `pet_not_found`. */

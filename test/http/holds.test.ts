@@ -65,6 +65,17 @@ overEachEngine(engine => {
       );
     });
 
+    it('holds one animal by petId, as orders name it', async () => {
+      const [minka] = await addAnimals(owner, 1);
+      const created = await holder.post('/holds', { petId: minka });
+      assert.deepEqual([created.status, created.body.petIds], [201, [minka]]);
+      const again = await other.post('/holds', { petId: minka });
+      refused(again, 409, 'pet_reserved');
+      const unnamed = await Promise.all(['/holds', '/store/orders'].map(path => other.post(path, { note: 'None' })));
+      assert.deepEqual(unnamed[0]!.body, unnamed[1]!.body);
+      assert.equal(unnamed[0]!.body.message, 'Invalid body. /petId: petId or petIds is required.');
+    });
+
     it('reports until when an animal is held, and stores nothing', async () => {
       const [minka, moritz] = await addAnimals(owner, 2);
       await holder.post('/holds', { petIds: [minka] });
@@ -80,7 +91,10 @@ overEachEngine(engine => {
     it('rejects invalid bodies, field by field', async () => {
       const [minka] = await addAnimals(owner, 1);
       const bad: [unknown, string][] = [
-        [{}, '/petIds'],
+        [{}, '/petId'],
+        [{ petId: minka, petIds: [minka] }, '/petIds'],
+        [{ petId: '1' }, '/petId'],
+        [{ petId: null }, '/petId'],
         [{ petIds: [] }, '/petIds'],
         [{ petIds: [minka, minka] }, '/petIds'],
         [{ petIds: Array.from({ length: 21 }, (_, index) => index + 1) }, '/petIds'],

@@ -1,12 +1,12 @@
 import type { TObject, TSchema } from 'typebox';
 import Format from 'typebox/format';
 import { Compile, type Validator } from 'typebox/schema';
+import { TIME_LENGTH_MAX } from '../../time.ts';
 import type { FieldError } from '../problem.ts';
 
 export type Reading<T> = { readonly value: T } | { readonly errors: readonly FieldError[] };
 
-/** Longer than any time. The validator splits a text at each T, which is slow for long ones. */
-const TIME_LENGTH_MAX = 64;
+// The validator splits a text at each T, which is slow for long ones.
 Format.Set('date-time', text => text.length <= TIME_LENGTH_MAX && Format.IsDateTime(text));
 
 /** Validates JSON values by one schema. Types are never coerced. */
