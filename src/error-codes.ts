@@ -223,7 +223,7 @@ const byStatus = {
     external_id_taken: [
       'Another animal of the account has this externalId.',
       'The `externalId` of an animal is unique within its account.',
-      'Change the animal that has it, or choose another one. `GET /v1/pets?owner=me&externalId=…` finds it.',
+      'Change the animal that has it, or choose another one. `GET /v1/pets?externalId=…` finds it.',
     ],
     pet_limit_exceeded: [
       'The account has reached its limit of animals.',

@@ -57,6 +57,7 @@ export function openApiDocument(routes: readonly Route<never>[], servers: readon
       version: interfaceVersion,
       summary: 'A pet store over HTTP with JSON bodies.',
       description,
+      contact: { name: 'Pet Store', url: `${pagesUrl}/` },
       license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
     },
     servers,

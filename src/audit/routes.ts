@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { listOperation } from '../deployment.ts';
 import { EventTypes } from '../events/public/public-event.ts';
-import { idSchema, timeSchema } from '../lib/schemas.ts';
+import { documentedRule, idSchema, requestTimeSchema } from '../lib/schemas.ts';
 import { parseTime } from '../lib/time.ts';
 import { AuditEntries, entryOf } from './entry.ts';
 import { listExamples, refusalExamples } from './examples.ts';
@@ -11,8 +11,6 @@ import { listRefusals } from './refusals.ts';
 
 const text = (maxLength: number, description: string, example: string) =>
   Type.Optional(Type.String({ minLength: 1, maxLength, description, examples: [example] }));
-const time = (description: string, example: string) =>
-  Type.Optional(Type.String({ ...timeSchema(description), examples: [example] }));
 
 export const list = listOperation({
   summary: 'List the audit log',
@@ -32,6 +30,7 @@ export const list = listOperation({
     ),
     resource: Type.Optional(
       Type.String({
+        ...documentedRule({ maxLength: 27 }),
         pattern: '^((pet|category|hold|order|account|webhook):|message:msg_)[1-9]\\d{0,14}$',
         description: 'Only changes of this resource: its kind and id.',
         examples: ['pet:7', 'order:12'],
@@ -40,8 +39,8 @@ export const list = listOperation({
     keyId: text(64, 'Only changes that were made with this API key.', 'q7Zc1Lw0aPdT'),
     requestId: text(128, 'Only changes of the request with this `X-Request-Id`.', 'c9l5z4GqHAJE-4'),
     address: text(64, 'Only changes that were requested from this IP address.', '192.0.2.1'),
-    since: time('Only changes at this time or later.', '2026-11-21T00:00:00Z'),
-    until: time('Only changes before this time.', '2026-11-22T00:00:00Z'),
+    since: Type.Optional(requestTimeSchema('Only changes at this time or later.', '2026-11-21T00:00:00Z')),
+    until: Type.Optional(requestTimeSchema('Only changes before this time.', '2026-11-22T00:00:00Z')),
     accountId: Type.Optional(
       Type.Integer({ ...idSchema('For admins: only the entries of this account.'), examples: [1] }),
     ),

@@ -4,8 +4,8 @@ import { columnsFor } from '../lib/fields/columns.ts';
 import { field, type PlainRowOf, type RowOf, time } from '../lib/fields/field.ts';
 import { fullSchema } from '../lib/fields/schemas.ts';
 import { valuesFor } from '../lib/fields/values.ts';
-import { documentedRule, idSchema, timeSchema } from '../lib/schemas.ts';
-import { formatTime, parseTime } from '../lib/time.ts';
+import { documentedRule, idSchema, requestTimeSchema, timeSchema } from '../lib/schemas.ts';
+import { formatTime } from '../lib/time.ts';
 
 /** The id of a delivery: assigned from 1 upward, never reused. */
 export const DeliveryId = idSchema('Assigned by the service.');
@@ -128,21 +128,16 @@ export const NewRedelivery = Type.Object(
   {
     eventId: RedeliveredEvent,
     since: Type.Optional(
-      Type.Refine(
-        Type.String({
-          format: 'date-time',
-          description: 'Deliver all events again that were recorded at this time or later (RFC 3339).',
-          examples: ['2026-11-21T11:00:00Z'],
-        }),
-        value => parseTime(value) !== undefined,
-        () => 'must be a time in RFC 3339 format, such as 2026-11-21T11:00:00Z',
+      requestTimeSchema(
+        'Deliver all events again that were recorded at this time or later (RFC 3339).',
+        '2026-11-21T11:00:00Z',
       ),
     ),
   },
   {
     title: 'NewRedelivery',
     description: 'Either `eventId` or `since`.',
-    ...documentedRule({ oneOf: [{ required: ['eventId'] }, { required: ['since'] }] }),
+    ...documentedRule({ minProperties: 1, maxProperties: 1, additionalProperties: false }),
   },
 );
 

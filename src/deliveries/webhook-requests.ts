@@ -5,10 +5,8 @@ import type { WebhookRequest } from '../lib/http/openapi/types.ts';
 import { timeSchema } from '../lib/schemas.ts';
 import { WebhookId } from '../webhooks/webhook.ts';
 
-const Timestamp = Type.Object(
-  { timestamp: timeSchema('When the event happened: the same as `time`.') },
-  { title: 'WebhookTimestamp', description: 'The member that Standard Webhooks adds to an event.' },
-);
+/** The member that Standard Webhooks adds to an event. */
+const timestamp = timeSchema('When the event happened: the same as `time`.');
 
 const TestEvent = Type.Object(
   {
@@ -45,7 +43,7 @@ export const webhookRequests: Readonly<Record<string, WebhookRequest>> = {
         ...common,
         summary: `Receive an event of the kind ${kind}`,
         description: 'The event as `listEvents` shows it to the account of the webhook, with a `timestamp`.',
-        schema: Type.Intersect([schema, Timestamp]),
+        schema: Type.Object({ ...schema.properties, timestamp }),
       },
     ]),
   ),

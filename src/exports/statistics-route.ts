@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import { nowOf, operation } from '../deployment.ts';
+import { documentedRule } from '../lib/schemas.ts';
 import { statisticsExamples } from './examples.ts';
 import { monthBefore, ShelterStatistics, shelterStatistics } from './shelter-statistics.ts';
 
@@ -12,6 +13,7 @@ export const shelterAnimalsCount = operation({
   query: Type.Object({
     month: Type.Optional(
       Type.String({
+        ...documentedRule({ maxLength: 7 }),
         pattern: '^20[0-9]{2}-(0[1-9]|1[0-2])$',
         examples: ['2026-10'],
         description: 'The month, in UTC. The default is the last one that is over.',

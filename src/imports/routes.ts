@@ -5,7 +5,7 @@ import { presetNames } from '../exports/presets.ts';
 import { hasStoredResponse, withIdempotency } from '../idempotency/idempotency.ts';
 import type { RouteRequest, RouteResponse } from '../lib/http/route.ts';
 import { startParts } from '../lib/http/server/responses.ts';
-import { idParameter } from '../lib/schemas.ts';
+import { documentedRule, idParameter } from '../lib/schemas.ts';
 import { boundOf } from '../plans/plan.ts';
 import { requireAuthority } from './authority.ts';
 import { cancelExamples, createExamples, errorExamples, getExamples, listExamples } from './examples.ts';
@@ -51,6 +51,7 @@ const query = Type.Object({
   ),
   currency: Type.Optional(
     Type.String({
+      ...documentedRule({ maxLength: 3 }),
       pattern: '^[A-Z]{3}$',
       description: 'The currency (ISO 4217) of fees in columns of other programs.',
       examples: ['USD'],

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { field, type InsertRowOf, type RecordedRowOf, type RowOf, type StateOf, time } from '../lib/fields/field.ts';
 import { fullSchema, newSchema, plainSchema } from '../lib/fields/schemas.ts';
-import { checkedText, emailSchema, idSchema, openEnum, timeSchema } from '../lib/schemas.ts';
+import { checkedText, documentedRule, emailSchema, idSchema, openEnum, timeSchema } from '../lib/schemas.ts';
 import { formatTime } from '../lib/time.ts';
 
 /** The maximum length of a message, in code points. */
@@ -17,6 +17,7 @@ export type MessageStatus = Static<typeof MessageStatus>;
 
 /** The id of a message on the wire; never reused. */
 export const MessageId = Type.String({
+  ...documentedRule({ maxLength: 20 }),
   pattern: '^msg_[1-9][0-9]{0,15}$',
   description: 'Assigned by the service when the message is sent.',
   examples: ['msg_1'],

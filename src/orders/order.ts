@@ -1,9 +1,8 @@
 import Type, { type Static } from 'typebox';
 import { field, type InsertRowOf, json, type RowOf, type StateOf, time } from '../lib/fields/field.ts';
 import { fullSchema, newSchema } from '../lib/fields/schemas.ts';
-import { idSchema, Note, timeSchema } from '../lib/schemas.ts';
+import { eitherRule, idSchema, Note, requestTimeSchema, timeSchema } from '../lib/schemas.ts';
 import { sql } from '../lib/storage/query.ts';
-import { formatTime, parseTime } from '../lib/time.ts';
 import { Price } from '../pets/pet.ts';
 import { BONDED_MAX } from '../pets/profile.ts';
 
@@ -30,11 +29,7 @@ export const OrderStatus = Type.Enum([...orderStatuses], {
 /** The id of an order: assigned by the database from 1 upward, never reused. */
 export const OrderId = idSchema('The id of the order, assigned by the service.');
 
-const ShipDate = Type.Refine(
-  timeSchema('When the animal is due to leave the store (RFC 3339).'),
-  text => isFourDigitYear(parseTime(text)),
-  () => 'must be an RFC 3339 time, such as 2026-11-24T09:00:00Z',
-);
+const ShipDate = requestTimeSchema('When the animal is due to leave the store (RFC 3339).', '2026-11-24T09:00:00Z');
 
 const Quantity = Type.Integer({
   minimum: 1,
@@ -187,12 +182,16 @@ export type Order = Static<typeof Order>;
 
 export const Orders = Type.Array(Order, { title: 'Orders', description: 'Orders.' });
 
-/** Returns the schema of a new order, which names its animals by `petId` or `petIds`; see `placeOrder`. */
+/** Returns the schema of a new order, which names its animals by `petId` or `petIds`; see `requestedIds`. */
 function orderSchema() {
   const { properties } = newSchema(orderFields, 'NewOrder', '');
   return Type.Object(
     { ...properties, petId: Type.Optional(properties.petId) },
-    { title: 'NewOrder', description: 'An order to place, with either `petId` or `petIds`.' },
+    {
+      title: 'NewOrder',
+      description: 'An order to place, with either `petId` or `petIds`.',
+      ...eitherRule('petId', 'petIds'),
+    },
   );
 }
 
@@ -210,9 +209,4 @@ export function stepsTo(status: OrderStatus): readonly StepName[] {
 /** Reports whether an order in this status was delivered. */
 export function isComplete(status: unknown): boolean {
   return status === 'delivered' || status === 'returned';
-}
-
-/** Reports whether RFC 3339 can express a time: its year has four digits. */
-function isFourDigitYear(ms: number | undefined): boolean {
-  return ms !== undefined && formatTime(ms).length === '2026-11-24T09:00:00.000Z'.length;
 }

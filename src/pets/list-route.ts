@@ -40,7 +40,7 @@ export const listFilters = {
     Type.Boolean({ default: false, description: 'With `categoryId`: includes the descendants of that category.' }),
   ),
   owner: Type.Optional(Type.Enum(['me'], { description: '`me`: only the animals of your account.', examples: ['me'] })),
-  externalId: Type.Optional(lineSchema('With `owner=me`: only your animal with this `externalId`.', 100)),
+  externalId: Type.Optional(lineSchema('Only the animal of your account with this `externalId`.', 100)),
   organizationId: Type.Optional(
     Type.Array(OrganizationId, {
       minItems: 1,
@@ -99,8 +99,7 @@ export const list = listOperation({
     const reader = { ...caller, publicUrl };
     const { updatedSince, includeRemoved, view, sort = 'id', externalId, ...others } = filters;
     const { database } = context;
-    const ownerId = others.owner && caller.accountId;
-    const id = externalId === undefined ? others.id : await idsAmong(database, ownerId, externalId, others.id);
+    const id = externalId === undefined ? others.id : await idsAmong(database, caller.accountId, externalId, others.id);
     if (sort === 'distance' && others.near === undefined) {
       throw invalidParameter('sort', NEEDS_NEAR, 'invalid_combination');
     }
@@ -125,7 +124,7 @@ export const list = listOperation({
     const version = sum(tables.map(table => database.dataVersion(table)));
     const now = nowOf(context);
     // What only owners see differs between accounts.
-    const isPersonal = query.owner !== undefined || query.view === 'full';
+    const isPersonal = query.owner !== undefined || query.externalId !== undefined || query.view === 'full';
     const reader = isPersonal ? ` ${caller.accountId}${caller.admin ? ' admin' : ''}` : '';
     const key = `${baseUrl} ${url}${prefer.get('count') === 'exact' ? ' counted' : ''}${reader}`;
     return cache.get(version, now, key) ?? load();
@@ -176,11 +175,10 @@ function own(ownerId: number | undefined): readonly number[] | undefined {
 /** Returns the id of the owner's pet with this `externalId`, if it is among `ids`, where given. */
 async function idsAmong(
   reader: Reader,
-  ownerId: number | undefined,
+  ownerId: number,
   externalId: string,
   ids: readonly number[] | undefined,
 ): Promise<readonly number[]> {
-  if (ownerId === undefined) throw invalidParameter('externalId', 'Requires owner=me.', 'invalid_combination');
   const found = await petIdsOf(reader, ownerId, externalId);
   return ids === undefined ? found : found.filter(id => ids.includes(id));
 }

@@ -57,8 +57,7 @@ export const nearParameters = {
     Type.String({
       maxLength: 10,
       pattern: '^\\d{1,5}(\\.\\d{1,3})?(km|mi)$',
-      description: 'With `near`: the distance, in kilometers (`km`) or miles (`mi`).',
-      default: WITHIN_DEFAULT,
+      description: `With \`near\`: the distance, in kilometers (\`km\`) or miles (\`mi\`); ${WITHIN_DEFAULT} without it.`,
       examples: ['50km', '30mi'],
     }),
   ),

@@ -5,7 +5,7 @@ import { columnsFor } from '../lib/fields/columns.ts';
 import { field, type RowOf, type StateOf, time } from '../lib/fields/field.ts';
 import { changesSchema, fullSchema, newSchema, patchSchema, plainSchema } from '../lib/fields/schemas.ts';
 import { valuesFor } from '../lib/fields/values.ts';
-import { idSchema, lineSchema, openEnum, timeSchema } from '../lib/schemas.ts';
+import { documentedRule, idSchema, lineSchema, openEnum, timeSchema } from '../lib/schemas.ts';
 import { sql } from '../lib/storage/query.ts';
 import { photoOf, photosCodec, photosSchema, RecordedPhotos } from '../photos/photo.ts';
 import { ageAt, profileFields } from './profile.ts';
@@ -30,6 +30,7 @@ export const Price = Type.Object(
       description: 'In the smallest unit of the currency: 12500 for 125.00 EUR.',
     }),
     currency: Type.String({
+      ...documentedRule({ maxLength: 3 }),
       pattern: '^[A-Z]{3}$',
       examples: ['EUR'],
       description: 'ISO 4217 code: three capital letters.',

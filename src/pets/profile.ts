@@ -170,7 +170,10 @@ const Tags = Type.Array(lineSchema('A tag.', 40), {
 const MICROCHIP = '^([0-9A-Za-z]{9}|[0-9A-Za-z]{10}|[0-9]{15})$';
 const microchipForm = new RegExp(MICROCHIP);
 const Microchip = Type.Refine(
-  Type.String({ description: 'A number of 9, 10 or 15 characters.', ...documentedRule({ pattern: MICROCHIP }) }),
+  Type.String({
+    description: 'A number of 9, 10 or 15 characters.',
+    ...documentedRule({ maxLength: 15, pattern: MICROCHIP }),
+  }),
   text => microchipForm.test(text),
   () => 'must be 15 digits, or 9 or 10 letters and digits, such as 276098102345678',
 );

@@ -8,7 +8,7 @@ export const usageExamples = [
     query: 'interval=day&from=2026-11-20T00:00:00Z',
   }),
   example('too long', 'A range by hour has at most 8 days', 'invalid_parameter', {
-    query: 'from=2026-11-01T00:00:00Z',
+    query: 'from=2026-11-01T00:00:00Z&to=2026-11-21T00:00:00Z',
   }),
 ];
 

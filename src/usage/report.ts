@@ -14,7 +14,7 @@ export interface ReportRequest {
   readonly interval: Interval;
   /** The beginning; by default 24 hours or 30 days before the end. */
   readonly from?: number | undefined;
-  /** The end; now by default. */
+  /** The end; by default now, or the longest range from the beginning. */
   readonly to?: number | undefined;
   /** Only of this key. */
   readonly keyId?: string | undefined;
@@ -50,10 +50,12 @@ const rules = {
 export async function usageReport(reader: Reader, request: ReportRequest, now: number): Promise<UsageReport> {
   const { accountId, deployment, interval, keyId } = request;
   const { ms, count, max, maxText } = rules[interval];
-  const to = Math.ceil((request.to ?? now) / ms) * ms;
-  const from = request.from === undefined ? to - count * ms : Math.floor(request.from / ms) * ms;
-  if (from >= to)
-    throw invalidParameter('from', 'Must be before `to`, which is now by default.', 'invalid_combination');
+  const begin = request.from === undefined ? undefined : Math.floor(request.from / ms) * ms;
+  // Without an end, a report that begins long ago has its maximum length.
+  const latest = request.to ?? (begin === undefined ? now : Math.min(now, begin + max * ms));
+  const to = Math.ceil(latest / ms) * ms;
+  const from = begin ?? to - count * ms;
+  if (from >= to) throw invalidParameter('from', 'Must be before `to`, or before now.', 'invalid_combination');
   if (to - from > max * ms)
     throw invalidParameter('from', `Must be at most ${maxText} before \`to\`.`, 'invalid_combination');
   const range = { accountId, deployment, keyId, from: from / HOUR_MS, until: to / HOUR_MS };

@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { listOperation, nowOf, operation } from '../deployment.ts';
-import { openEnum, timeSchema } from '../lib/schemas.ts';
+import { documentedRule, openEnum, requestTimeSchema, timeSchema } from '../lib/schemas.ts';
 import { formatTime, parseTime } from '../lib/time.ts';
 import { requestExamples, usageExamples } from './examples.ts';
 import { listRequests } from './log.ts';
@@ -45,9 +45,6 @@ const UsageReport = Type.Object(
   { title: 'Usage', description: 'The requests of an account on a deployment.' },
 );
 
-const time = (description: string, example: string) =>
-  Type.Optional(Type.String({ ...timeSchema(description), examples: [example] }));
-
 export const usage = operation({
   summary: 'Get your usage',
   description:
@@ -57,11 +54,18 @@ export const usage = operation({
     interval: Type.Optional(
       Type.Enum([...intervals], { default: 'hour', description: 'The length of a bucket.', examples: ['day'] }),
     ),
-    from: time(
-      'The beginning, rounded down to an hour or day. By default 24 hours or 30 days before `to`; at most 8 days or 90 days.',
-      '2026-11-21T00:00:00Z',
+    from: Type.Optional(
+      requestTimeSchema(
+        'The beginning, rounded down to an hour or day. By default 24 hours or 30 days before `to`; at most 8 days or 90 days.',
+        '2026-11-21T00:00:00Z',
+      ),
     ),
-    to: time('The end, rounded up to an hour or day; now by default.', '2026-11-22T00:00:00Z'),
+    to: Type.Optional(
+      requestTimeSchema(
+        'The end, rounded up to an hour or day. By default now; with `from`, at most 8 days or 90 days later.',
+        '2026-11-22T00:00:00Z',
+      ),
+    ),
     keyId: Type.Optional({ ...KeyId, description: 'Only requests with this API key.' }),
   }),
   successes: [{ status: 200, description: 'The usage.', schema: UsageReport }],
@@ -96,6 +100,7 @@ export const requests = listOperation({
     ),
     status: Type.Optional(
       Type.String({
+        ...documentedRule({ maxLength: 3 }),
         pattern: '^([1-5]\\d\\d|[1-5]xx)$',
         description: 'Only responses with this status, or with a status of this class.',
         examples: ['404', '4xx'],

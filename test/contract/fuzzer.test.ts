@@ -5,12 +5,12 @@ import fc from 'fast-check';
 import { routes } from '../../src/api.ts';
 import type { FieldError } from '../../src/lib/http/problem.ts';
 import type { Route } from '../../src/lib/http/route.ts';
-import { openApiDocument } from '../../src/openapi.ts';
 import { overEachEngine, type ServedEngine } from '../support/engines-over-http.ts';
 import { anew, type ExampleStore, openExampleStore, prepare } from '../support/examples.ts';
 import { invalidTexts, invalidValues, validValues } from '../support/json-schema.ts';
 import { resolved } from '../support/openapi.ts';
 import { long } from '../support/selection.ts';
+import { serve } from '../support/serving.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: the document is read as it comes
 type Json = any;
@@ -23,7 +23,7 @@ const numRuns = long ? 2000 : 15;
 /** Parameters whose values come from earlier responses. */
 const OPAQUE = ['cursor', 'updatedSince'];
 
-const document: Json = resolved(openApiDocument(routes, [{ url: 'https://pets.test/v1', description: '' }], ''));
+const document: Json = resolved(await servedDocument());
 
 describe('requests generated from the OpenAPI document', () => overEachEngine(suite));
 
@@ -126,6 +126,16 @@ function suite(engine: ServedEngine): void {
       const said = `${status} ${text.slice(0, 500)} to ${query} ${JSON.stringify({ headers, body })}`;
       return { status, code, errors, isRejected, said };
     };
+  }
+}
+
+/** Returns the document as clients get it. */
+async function servedDocument(): Promise<unknown> {
+  const service = await serve();
+  try {
+    return await (await fetch(new URL('/openapi.json', service.urls.production))).json();
+  } finally {
+    await service.stop();
   }
 }
 

@@ -57,6 +57,19 @@ function faults(schema: Json, value: unknown): unknown[] {
     : [...validator.Errors(value)].map(({ instancePath, message }) => [instancePath, message]);
 }
 
+/** Returns the paths of texts without `maxLength` and of lists without `maxItems` in a schema. */
+function unbounded(schema: Json, path = ''): string[] {
+  const { type, enum: choices, maxLength, maxItems, anyOf = [], items, properties = {} } = schema;
+  const isText = type === 'string' && choices === undefined && schema.const === undefined;
+  const isUnbounded = (isText && maxLength === undefined) || (type === 'array' && maxItems === undefined);
+  return [
+    ...(isUnbounded ? [path] : []),
+    ...anyOf.flatMap((one: Json) => unbounded(one, path)),
+    ...(items === undefined ? [] : unbounded(items, `${path}[]`)),
+    ...Object.entries(properties).flatMap(([name, one]) => unbounded(one, `${path}.${name}`)),
+  ];
+}
+
 describe('the OpenAPI document', () => {
   test('has exactly the routes as operations', () => {
     assert.deepEqual(
@@ -73,6 +86,7 @@ describe('the OpenAPI document', () => {
     assert.deepEqual(document.components.schemas.PetStatus.enum, ['available', 'pending', 'sold']);
     assert.equal(document.components.securitySchemes.bearerAuth.scheme, 'bearer');
     assert.equal(document.info.version, '1.0.0');
+    assert.equal(document.info.contact.url, 'https://pets.test/');
   });
 
   test('marks deprecated operations with their sunset date', () => {
@@ -205,6 +219,61 @@ describe('the OpenAPI document', () => {
     assert.equal(messages.webhooks, undefined, 'no operation there is about webhooks');
   });
 
+  test('has an operation id for each request to receivers, which no other has', () => {
+    const ids = Object.values(document.webhooks as Record<string, Json>).map(({ post }) => post.operationId);
+    assert.ok(ids.includes('receivePetEvent') && ids.includes('receiveTestEvent'));
+    const all = [...ids, ...operations.map(({ operation }) => operation.operationId)];
+    assert.equal(new Set(all).size, all.length);
+  });
+
+  test('has no choice at the top of a request body, which some tools refuse', () => {
+    const received = Object.values(document.webhooks as Record<string, Json>).map(({ post }) => post);
+    const requests: Json[] = [...operations.map(({ operation }) => operation), ...received];
+    for (const { operationId, requestBody } of requests) {
+      for (const { schema } of Object.values(requestBody?.content ?? {}) as Json[]) {
+        const choices = ['oneOf', 'anyOf', 'allOf'].filter(keyword => keyword in schema);
+        assert.deepEqual(choices, [], operationId);
+      }
+    }
+  });
+
+  test('refuses bodies and parameters that the service refuses', () => {
+    const bodyOf = (operationId: string) => {
+      const { operation } = operations.find(one => one.operation.operationId === operationId)!;
+      return operation.requestBody.content['application/json'].schema;
+    };
+    const isValid = (schema: Json, value: unknown) => faults(schema, value).length === 0;
+    for (const operationId of ['placeOrder', 'createHold']) {
+      const schema = bodyOf(operationId);
+      for (const body of [{ petId: 1 }, { petIds: [1, 2], note: 'Both.' }, { petId: 1, unknown: true }]) {
+        assert.ok(isValid(schema, body), `${operationId} ${JSON.stringify(body)}`);
+      }
+      for (const body of [{}, { note: 'None.' }, { petId: 1, petIds: [1, 2] }]) {
+        assert.ok(!isValid(schema, body), `${operationId} ${JSON.stringify(body)}`);
+      }
+    }
+    const redelivery = bodyOf('redeliverEvents');
+    assert.deepEqual([redelivery.type, redelivery.minProperties, redelivery.maxProperties], ['object', 1, 1]);
+    const [eventId, since] = [redelivery.properties.eventId.examples[0], '2026-11-21T11:00:00Z'];
+    for (const body of [{ eventId }, { since }]) assert.ok(isValid(redelivery, body), JSON.stringify(body));
+    for (const body of [{}, { eventId, since }, { at: since }]) {
+      assert.ok(!isValid(redelivery, body), JSON.stringify(body));
+    }
+    const country = parameter('listOrganizations', 'country').schema;
+    for (const code of ['US', 'DE', 'ZW']) assert.ok(isValid(country, code), code);
+    for (const code of ['QZ', 'XX', 'us', 'USA', '']) assert.ok(!isValid(country, code), code);
+  });
+
+  test('bounds every text and every list of requests', () => {
+    for (const { operation } of operations) {
+      const parameters = (operation.parameters ?? []).map(({ name, schema }: Json) => [name, schema]);
+      const body = operation.requestBody?.content['application/json']?.schema;
+      for (const [name, schema] of [...parameters, ['body', body ?? {}]]) {
+        assert.deepEqual(unbounded(schema), [], `${operation.operationId} ${name}`);
+      }
+    }
+  });
+
   test('hides the list of orders from the interactive console', () => {
     const hidden = operations.filter(({ operation }) => operation['x-hideTryItPanel'] === true);
     assert.deepEqual(
@@ -275,6 +344,25 @@ describe('responses and their documentation', () => {
       });
       const { type, code } = (await answer.json()) as Json;
       assert.equal(shown.type.replace(shown.code, code), type);
+    }
+  });
+
+  test('lists take the defaults of their parameters, and the values that the document shows, each alone and together', async () => {
+    for (const { path, method, operation } of operations.filter(one => one.method === 'get' && !one.route.streams)) {
+      if (path.includes('{')) continue;
+      const shown = (operation.parameters as Json[]).flatMap(({ name, in: place, schema, example }) => {
+        const value = example ?? schema.default ?? schema.examples?.[0];
+        return place === 'query' ? [[name, String(value), schema.default]] : [];
+      });
+      const defaults = shown.filter(([, , byDefault]) => byDefault !== undefined);
+      // Their values need a second one, as their descriptions say.
+      const alone = shown.filter(([name]) => !['within', 'includeRemoved'].includes(name));
+      for (const values of [defaults, shown, ...alone.map(one => [one])]) {
+        const query = new URLSearchParams(values.map(([name, value]) => [name, value]));
+        const response = await call(`${service.urls.production}${path}?${query}`, key);
+        const label = `${method} ${path}?${query}: ${await response.text()}`;
+        assert.equal(response.status, 200, label);
+      }
     }
   });
 

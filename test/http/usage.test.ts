@@ -224,12 +224,16 @@ overEachEngine(engine => {
             ['2026-11-23T00:00:00.000Z', 2],
           ],
         );
+        const { body: early } = await usageOf(service, key, '?from=2026-01-01T00:00:00Z');
+        assert.deepEqual([early.from, early.to], ['2026-01-01T00:00:00.000Z', '2026-01-09T00:00:00.000Z']);
         for (const wrong of [
           'from=yesterday',
           'interval=week',
           'from=2026-11-23T00:00:00Z&to=2026-11-22T00:00:00Z',
-          'from=2026-11-01T00:00:00Z',
-          'interval=day&from=2026-01-01T00:00:00Z',
+          'from=2026-11-23T00:00:60Z',
+          'from=2026-12-01T00:00:00Z',
+          'from=2026-11-01T00:00:00Z&to=2026-11-22T00:00:00Z',
+          'interval=day&from=2026-01-01T00:00:00Z&to=2026-11-22T00:00:00Z',
         ]) {
           assert.equal((await usageOf(service, key, `?${wrong}`)).body.code, 'invalid_parameter', wrong);
         }

@@ -50,8 +50,6 @@ function values(schema: Schema): fc.Arbitrary<unknown> {
     case 'string':
       if (format === 'date') return times.map(text => text.slice(0, 10));
       if (format === 'date-time') return times;
-      // Not every pair of letters is a country.
-      if (schema.pattern === '^[A-Z]{2}$') return fc.constantFrom('US', 'DE', 'JP');
       if (format === 'uri' || format === 'iri')
         return fc.webUrl({ validSchemes: ['https'], withQueryParameters: true });
       return fc.oneof(texts(schema), ...(examples?.length > 0 ? [fc.constantFrom(...examples)] : []));
@@ -109,20 +107,14 @@ function matching(pattern: string): fc.Arbitrary<string> {
   return /\[\^\\S/.test(pattern) ? fc.string({ minLength: 1 }) : fc.stringMatching(new RegExp(pattern));
 }
 
-function objects({ properties = {}, required = [], oneOf, patternProperties }: Schema): fc.Arbitrary<unknown> {
+function objects({ properties = {}, required = [], patternProperties }: Schema): fc.Arbitrary<unknown> {
   if (patternProperties !== undefined) {
     const [[pattern, one]] = Object.entries(patternProperties) as [[string, Schema]];
     return fc.dictionary(fc.stringMatching(new RegExp(pattern)), values(one), { maxKeys: 5 });
   }
   const members = Object.fromEntries(Object.entries(properties).map(([name, one]) => [name, values(one)]));
   // The service ignores members that it does not know.
-  const record = fc.record({ ...members, 'x-unknown': fc.jsonValue() }, { requiredKeys: required });
-  if (oneOf === undefined) return record;
-  const names: string[] = oneOf.flatMap((one: Schema) => one.required);
-  return fc.tuple(record, fc.record(members), fc.constantFrom(...names)).map(([some, all, name]) => {
-    const rest = Object.entries(some).filter(([key]) => !names.includes(key));
-    return { ...Object.fromEntries(rest), [name]: all[name] };
-  });
+  return fc.record({ ...members, 'x-unknown': fc.jsonValue() }, { requiredKeys: required });
 }
 
 /** An invalid value, and where it is wrong: a JSON Pointer, '' for the whole value. */
@@ -146,13 +138,13 @@ function mutants(schema: Schema): fc.Arbitrary<Mutant> {
   }
   if (properties !== undefined) {
     const inMembers = Object.keys(properties).map(name =>
-      fc.tuple(values(schema), mutants(properties[name])).map(([value, { value: wrong, path }]) => ({
+      fc.tuple(validValues(schema), mutants(properties[name])).map(([value, { value: wrong, path }]) => ({
         value: { ...(value as object), [name]: wrong },
         path: `/${name}${path}`,
       })),
     );
     const without: fc.Arbitrary<Mutant>[] = required.map((name: string) =>
-      values(schema).map(value => ({ value: { ...(value as object), [name]: undefined }, path: `/${name}` })),
+      validValues(schema).map(value => ({ value: { ...(value as object), [name]: undefined }, path: `/${name}` })),
     );
     return fc.oneof(here, ...inMembers, ...without).map(({ value, path }) => ({ value: plain(value), path }));
   }

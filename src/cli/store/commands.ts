@@ -46,6 +46,10 @@ export const storeCommands: Readonly<Record<string, StoreCommand>> = {
     summary: 'List animals.',
     account: 'Only the animals of this account; see `petstore account list`.',
     flags: { updatedSince: null, includeRemoved: null, owner: null },
+    options: { external: { description: 'Only the animal of the account with this identifier of its own.' } },
+    check({ account, external }) {
+      if (account === undefined && external !== undefined) throw new UsageError('--external needs --account.');
+    },
     list: {
       columns: ['name', 'categoryId', 'status', 'price', 'accountId', 'updatedAt'],
       noun: 'animals',

@@ -74,13 +74,15 @@ function boundsText({
   uniqueItems,
   pattern,
 }: JsonSchema) {
+  const isShown = pattern !== undefined && pattern.length <= PATTERN_LENGTH_MAX;
+  const fixesLength = format === 'date-time' || (isShown && !/[*+]/.test(pattern));
   const bounds = [
     type === 'integer' && rangeText(minimum, maximum === Number.MAX_SAFE_INTEGER ? undefined : maximum),
     type === 'string' && format !== undefined && format,
-    type === 'string' && rangeText(minLength, maxLength, 'characters'),
+    type === 'string' && !fixesLength && rangeText(minLength, maxLength, 'characters'),
     type === 'array' && rangeText(minItems, maxItems, 'items'),
     uniqueItems && 'without duplicates',
-    pattern !== undefined && pattern.length <= PATTERN_LENGTH_MAX && code(pattern),
+    isShown && code(pattern),
   ].filter(bound => typeof bound === 'string');
   return bounds.length === 0 ? '' : `, ${bounds.join(', ')}`;
 }

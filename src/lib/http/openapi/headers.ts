@@ -1,3 +1,4 @@
+import { HEADER_BYTES_MAX } from '../server/options.ts';
 import type { Header } from './types.ts';
 
 /** Returns a Header Object; a string by default. */
@@ -52,7 +53,7 @@ function text(example: string): object {
  * request, such as Postman, gets the response of a request without them.
  */
 export const requestHeaderSchemas: Record<string, object> = {
-  Prefer: { examples: ['handling=strict'] },
+  Prefer: { maxLength: HEADER_BYTES_MAX, examples: ['handling=strict'] },
   'Idempotency-Key': {
     minLength: 1,
     maxLength: 255,
@@ -61,11 +62,12 @@ export const requestHeaderSchemas: Record<string, object> = {
     examples: ['{{$guid}}', '8e03978e-40d5-43e8-bc93-6894a57f9324'],
   },
   'If-Match': {
+    maxLength: HEADER_BYTES_MAX,
     pattern:
       '^[ \\t]*\\*[ \\t]*$|^[ \\t,]*(W/)?"[\\x21\\x23-\\x7E\\x80-\\xFF]*"([ \\t]*,[ \\t,]*(W/)?"[\\x21\\x23-\\x7E\\x80-\\xFF]*")*[ \\t,]*$',
     examples: ['*', '"7.1"'],
   },
-  'If-None-Match': { examples: ['"7.1"'] },
+  'If-None-Match': { maxLength: HEADER_BYTES_MAX, examples: ['"7.1"'] },
 };
 
 /** The schemas of response headers that are not plain strings. */

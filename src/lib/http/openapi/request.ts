@@ -33,8 +33,12 @@ export function parametersOf(
       required: required.has(name),
       description,
       ...(schema.type === 'array' && { style: 'form', explode: true }),
-      schema: { ...components.schema(schema), ...(byDefault !== undefined && { default: byDefault }) },
-      ...(example !== undefined && { example }),
+      schema: {
+        ...components.schema(schema),
+        ...(byDefault !== undefined && { default: byDefault }),
+        // Not the example of the parameter, with which Swagger UI would fill its form.
+        ...(example !== undefined && { examples: [example] }),
+      },
     });
   });
   const own = Object.entries(route.headers ?? {}).map(([name, says]) =>

@@ -13,6 +13,7 @@ export function webhooksOf(
         components.parameter(header, { name: header, in: 'header', required: true, ...says }),
       );
       const post = {
+        operationId: `receive${name.charAt(0).toUpperCase()}${name.slice(1)}`,
         tags: [tag],
         summary,
         description,

@@ -61,6 +61,9 @@ export interface HttpServerOptions<Context> extends BindingOptions<Context>, Err
   readonly limits?: Partial<ConnectionLimits>;
 }
 
+/** The largest request line with its headers, in bytes. */
+export const HEADER_BYTES_MAX = 16 * 1024;
+
 /** Timeouts of a connection in milliseconds, and how many connections may be open. */
 export const defaultLimits = {
   /** From the first byte of a request (or from connecting) to the end of its headers; then 408. */

@@ -10,7 +10,7 @@ import { ErrorResponses } from './error-responses.ts';
 import type { Exchange } from './exchange.ts';
 import { type Listener, listen } from './listen.ts';
 import { LoadShedder } from './load-shedder.ts';
-import { defaultLimits, type HttpServerOptions, type ServerLoad } from './options.ts';
+import { defaultLimits, HEADER_BYTES_MAX, type HttpServerOptions, type ServerLoad } from './options.ts';
 import { PageServer } from './pages.ts';
 import { type Read, readBody } from './read-body.ts';
 import { requestIdOf } from './request-id.ts';
@@ -28,9 +28,6 @@ import {
 } from './responses.ts';
 import { type Found, Router } from './router.ts';
 import { readUpload } from './upload.ts';
-
-/** The largest request line with its headers, in bytes. */
-const HEADER_BYTES_MAX = 16 * 1024;
 
 const noHeaders: readonly string[] = [];
 const retrySoon: readonly string[] = ['Retry-After', '1'];
