@@ -1,4 +1,5 @@
-import { CsvParser } from './csv.ts';
+import { CsvParser, type CsvRecord } from './csv.ts';
+import { FileDecoder } from './file-decoder.ts';
 import { invalidImport, RECORD_MAX } from './invalid-import.ts';
 
 /** The formats of imports. */
@@ -19,10 +20,10 @@ export const CHUNK_ROWS = 25;
  */
 export async function* readRecords(file: AsyncIterable<Buffer>, format: ImportFormat): AsyncGenerator<ImportRecord[]> {
   const parser = format === 'csv' ? new CsvRecords() : new LineParser();
-  const decoder = new TextDecoder('utf-8', { fatal: true });
+  const decoder = new FileDecoder(format === 'ndjson');
   const decode = (bytes?: Buffer) => {
     try {
-      return decoder.decode(bytes, { stream: bytes !== undefined });
+      return decoder.decode(bytes);
     } catch {
       throw invalidImport(parser.line, 'This line or one soon after it is not UTF-8. Save the file as UTF-8.');
     }
@@ -31,21 +32,25 @@ export async function* readRecords(file: AsyncIterable<Buffer>, format: ImportFo
   yield [...parser.push(decode()), ...parser.end()];
 }
 
+/** Reads CSV, without empty rows and without the line `sep=;` that some programs begin a file with. */
 class CsvRecords {
   readonly #parser = new CsvParser();
   line = 1;
 
   *push(text: string): Generator<ImportRecord> {
-    for (const record of this.#parser.push(text)) yield this.#recordOf(record);
+    yield* this.#recordsOf(this.#parser.push(text));
   }
 
   *end(): Generator<ImportRecord> {
-    for (const record of this.#parser.end()) yield this.#recordOf(record);
+    yield* this.#recordsOf(this.#parser.end());
   }
 
-  #recordOf({ line, cells }: { readonly line: number; readonly cells: readonly string[] }): ImportRecord {
-    this.line = line;
-    return [line, cells];
+  *#recordsOf(records: Iterable<CsvRecord>): Generator<ImportRecord> {
+    for (const { line, cells } of records) {
+      this.line = line;
+      const isSeparator = line === 1 && cells.length === 2 && /^sep=$/i.test(cells[0]!) && cells[1] === '';
+      if (!isSeparator && cells.some(cell => cell.trim() !== '')) yield [line, cells];
+    }
   }
 }
 
