@@ -145,6 +145,8 @@ export interface Tables {
     /** The number of removals that the caller has confirmed. */
     confirmed: number | null;
     currency: string | null;
+    /** The order of dates: as the caller has sent it, or recognized when the file has arrived. */
+    date_order: 'mdy' | 'dmy' | 'ymd' | null;
     /** The names of the columns of CSV, as JSON. */
     columns: string | null;
     state:

@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox';
 import { petFields } from '../pets/pet.ts';
+import { answerIn, choiceIn } from './read-cells.ts';
 
 /** A column of a table of pets: a field that callers write, or a member of one that is an object. */
 export interface PetColumn {
@@ -7,8 +8,8 @@ export interface PetColumn {
   readonly name: string;
   readonly field: string;
   readonly member: string | undefined;
-  /** How a cell writes the value; `json` for lists and for the texts of `extra`. */
-  readonly kind: 'text' | 'integer' | 'number' | 'boolean' | 'json';
+  /** How a cell writes the value; lists and the texts of `extra` are JSON. */
+  readonly kind: 'text' | 'date' | 'integer' | 'number' | 'boolean' | 'list' | 'json';
   /** The values that the column may have, if they are few. */
   readonly choices: readonly string[] | undefined;
 }
@@ -17,6 +18,7 @@ interface JsonSchema {
   readonly type?: string;
   readonly enum?: readonly string[];
   readonly properties?: Readonly<Record<string, TSchema>>;
+  readonly '~document'?: { readonly format?: string };
 }
 
 /** The columns of the preset `petstore`, derived from the fields of pets. */
@@ -35,9 +37,10 @@ function columnsOf(field: string, schema: TSchema): PetColumn[] {
 }
 
 function kindOf(schema: TSchema): Pick<PetColumn, 'kind' | 'choices'> {
-  const { type, enum: choices } = schema as JsonSchema;
+  const { type, enum: choices, '~document': documented } = schema as JsonSchema;
   if (type === 'integer' || type === 'number' || type === 'boolean') return { kind: type, choices };
-  return { kind: type === 'array' || type === 'object' ? 'json' : 'text', choices };
+  if (type === 'array' || type === 'object') return { kind: type === 'array' ? 'list' : 'json', choices };
+  return { kind: documented?.format === 'date' ? 'date' : 'text', choices };
 }
 
 /** The JSON values of a pet by field. */
@@ -48,20 +51,40 @@ export function cellOf({ field, member, kind }: PetColumn, pet: PetValues): stri
   const whole = pet[field] ?? undefined;
   const value = member === undefined ? whole : (whole as PetValues | undefined)?.[member];
   if (value === undefined || value === null) return '';
-  return kind === 'json' ? JSON.stringify(value) : String(value);
+  return kind === 'json' || kind === 'list' ? JSON.stringify(value) : String(value);
 }
 
 /**
- * Returns the value of a cell; null for ''. A cell that is not of the column's kind stays a text, so that validation rejects
- * it and says what is valid.
+ * Returns the value of a cell as people write it; null for ''. A cell that is not of the column's kind stays a text, so that
+ * validation rejects it and says what is valid.
  */
-export function cellValue({ kind }: PetColumn, cell: string): unknown {
-  if (cell === '') return null;
-  if (kind === 'text') return cell;
-  if (kind === 'boolean') return cell === 'true' ? true : cell === 'false' ? false : cell;
-  if (kind === 'json') return jsonOf(cell);
-  const pattern = kind === 'integer' ? /^-?\d{1,16}$/ : /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i;
-  return pattern.test(cell) ? Number(cell) : cell;
+export function cellValue({ kind, choices }: PetColumn, cell: string): unknown {
+  if (cell === '' || (kind !== 'text' && cell.trim() === '')) return null;
+  if (choices) return choiceIn(choices, cell) ?? cell;
+  switch (kind) {
+    case 'boolean': {
+      const answer = answerIn(cell);
+      return answer === undefined ? cell : answer === 'unknown' ? null : answer === 'yes';
+    }
+    case 'list':
+      return listOf(cell);
+    case 'json':
+      return jsonOf(cell);
+    case 'integer':
+      return /^ *-?\d{1,16} *$/.test(cell) ? Number(cell) : cell;
+    case 'number':
+      return /^ *-?\d+(\.\d+|,(?!\d{3} *$)\d+)?(e[+-]?\d+)? *$/i.test(cell) ? Number(cell.replace(',', '.')) : cell;
+    default:
+      return cell;
+  }
+}
+
+/** Returns the items of a list in JSON, or between commas, semicolons or line breaks. */
+function listOf(cell: string): unknown {
+  const value = jsonOf(cell);
+  if (typeof value === 'object') return value;
+  const items = cell.split(/[,;\n]/).map(item => item.trim());
+  return items.filter(item => item !== '');
 }
 
 function jsonOf(cell: string): unknown {

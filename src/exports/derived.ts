@@ -1,8 +1,12 @@
 import { decimalsOf, majorUnits, minorUnits } from '../lib/currency.ts';
 import type { MaybePromise } from '../lib/maybe-promise.ts';
-import { nearest } from '../lib/suggestion.ts';
+import { nearestValue } from '../lib/suggestion.ts';
+import { DAY_MS, parseDate } from '../lib/time.ts';
+import { Age } from '../pets/profile.ts';
 import { photoPath, type RecordedPhoto } from '../photos/photo.ts';
 import type { PetValues } from './columns.ts';
+import { birthIn, choiceIn, type DateOrder, dateIn, weightIn } from './read-cells.ts';
+import { typeOf } from './species.ts';
 
 /** What columns are written from besides the fields of a pet. */
 export interface PetContext {
@@ -16,8 +20,16 @@ export interface PetContext {
 export interface CellContext {
   /** The pet as it is stored; absent for a new one. */
   readonly pet: PetValues | undefined;
+  /** The name of the root of its category; '' for a new one. */
+  readonly species: string;
   /** The currency of prices, if the file does not say it. */
   readonly currency: string | undefined;
+  /** The order of the dates of the file, if it is known. */
+  readonly dates: DateOrder | undefined;
+  /** The time that ages count to. */
+  readonly now: number;
+  /** Returns another cell of the row: of the column that is written from a field, or has this name; '' if there is none. */
+  cell(name: string): string;
   /** Returns the id of the category with this name. */
   categoryNamed(name: string): MaybePromise<number | undefined>;
   /** Returns the names of the categories at the top of the tree, to suggest one of them. */
@@ -33,18 +45,62 @@ export class CellError extends Error {
   constructor(code: string, message: string, cell = '', choices: readonly string[] = []) {
     super(message);
     this.code = code;
-    this.suggestion = nearest(cell, choices);
+    this.suggestion = nearestValue(cell, choices);
   }
 }
 
 /** A column that is no field, or not the only one of a field. */
 export interface DerivedColumn {
-  /** Returns the cell of a pet. */
-  print(pet: PetValues, context: PetContext): string;
+  /** Returns the cell of a pet; absent if the column is only imported. */
+  print?(pet: PetValues, context: PetContext): string;
   /** Returns the fields that a cell sets, `null` for those that it deletes; absent if the column is not imported. */
   parse?(cell: string, context: CellContext): MaybePromise<PetValues>;
   /** What the column holds, where that decides how an import treats it. */
-  readonly holds?: 'id' | 'identifier' | 'photo';
+  readonly holds?: 'id' | 'identifier' | 'photo' | 'date';
+  /** The field that a row cannot be without, if its only value is in this column. */
+  readonly field?: string;
+}
+
+/** Returns the date in a cell, as YYYY-MM-DD. @throws {CellError} */
+export function dateOf(cell: string, { dates, now }: Pick<CellContext, 'dates' | 'now'>): string {
+  const date = dateIn(cell, dates, now);
+  if (date === 'unclear') {
+    throw new CellError(
+      'date_order_required',
+      'The day and the month can be told apart in no date of the file: send the parameter `dates`, such as dates=mdy.',
+    );
+  }
+  if (date === undefined) throw new CellError('invalid_value', 'Must be a date, such as 2024-05-01.');
+  return date;
+}
+
+/** Returns the weight in a cell; null for '' and 0. @param unit that of a number without one */
+export function weightOf(cell: string, unit?: string): PetValues | null {
+  if (cell.trim() === '') return null;
+  const weight = weightIn(cell, unit);
+  if (weight === undefined)
+    throw new CellError('invalid_value', 'Must be a number and its unit, such as 12 lb or 5.4 kg.');
+  return weight.value === 0 ? null : weight;
+}
+
+/** Returns the fields that an age sets. A date of birth in the row counts instead, and so does a stored one that fits. */
+export function ageOf(cell: string, { pet, now, cell: other }: CellContext): PetValues {
+  if (cell.trim() === '') return { age: null };
+  const age = choiceIn(Age.enum, cell);
+  if (age !== undefined) return { age };
+  const birth = birthIn(cell, now);
+  if (birth === undefined) {
+    throw new CellError(
+      'invalid_value',
+      `Must be one of ${Age.enum.join(', ')}, or an age such as 2 years 3 months.`,
+      cell,
+      Age.enum,
+    );
+  }
+  if (other('birthDate').trim() !== '') return {};
+  const stored = parseDate(String(pet?.['birthDate']));
+  const isSame = stored !== undefined && Math.abs(stored - parseDate(birth.date)!) <= birth.days * DAY_MS;
+  return isSame ? {} : { birthDate: birth.date, birthDatePrecision: 'estimated' };
 }
 
 type Price = { readonly amount: number; readonly currency: string };
@@ -70,26 +126,56 @@ const hairLengths: ReadonlyMap<string, readonly unknown[]> = new Map([
   ['small & furry', ['hairless', 'short', 'medium', 'long']],
 ]);
 
+const species: DerivedColumn = {
+  print: (_, { species }) => species,
+  async parse(cell, { species, categoryNamed, topCategories }) {
+    const type = typeOf(cell);
+    if (type !== undefined && type === species) return {};
+    const categoryId = (await categoryNamed(cell)) ?? (type && (await categoryNamed(type)));
+    if (categoryId) return { categoryId };
+    throw new CellError('category_not_found', 'There is no category with this name.', cell, await topCategories());
+  },
+  field: 'categoryId',
+};
+
+const lifeStage: DerivedColumn = { print: ({ age }) => String(age ?? ''), parse: ageOf };
+
 /** The columns of presets that are written from more than one field, or read into more than one. */
 export const derivedColumns: Readonly<Record<string, DerivedColumn>> = {
+  externalId: {
+    print: ({ externalId }) => String(externalId ?? ''),
+    parse: cell => ({ externalId: cell.trim() || null }),
+  },
   id: { print: ({ id }) => String(id), parse: () => ({}), holds: 'id' },
   ownId: {
     print: ownIdOf,
-    parse: (cell, { pet }) => (String(pet?.['id']) === cell ? {} : { externalId: cell || null }),
+    parse(cell, { pet }) {
+      const externalId = cell.trim();
+      return String(pet?.['id']) === externalId ? {} : { externalId: externalId || null };
+    },
     holds: 'identifier',
   },
   ownIdCopy: { print: ownIdOf },
-  species: {
-    print: (_, { species }) => species,
-    async parse(cell, { categoryNamed, topCategories }) {
-      const categoryId = await categoryNamed(cell);
-      if (categoryId !== undefined) return { categoryId };
-      throw new CellError('category_not_found', 'There is no category with this name.', cell, await topCategories());
+  species,
+  categoryId: {
+    print: ({ categoryId }) => String(categoryId),
+    parse(cell, context) {
+      const id = cell.trim();
+      if (!/^-?\d{0,16}$/.test(id)) return species.parse!(cell, context);
+      return { categoryId: id === '' ? null : Number(id) };
     },
+    field: 'categoryId',
   },
-  lifeStage: {
-    print: ({ age }) => String(age ?? ''),
-    parse: cell => ({ age: cell || null }),
+  age: lifeStage,
+  lifeStage,
+  weight: { parse: cell => ({ weight: weightOf(cell) }) },
+  'weight.value': {
+    print: ({ weight }) => String((weight as { value?: number } | undefined)?.value ?? ''),
+    parse(cell) {
+      if (/[a-z#]/i.test(cell)) return { weight: weightOf(cell) };
+      return { weight: { value: cell.trim() === '' ? null : Number(cell.replace(',', '.')) || cell } };
+    },
+    field: 'weight/value',
   },
   dogOrCatSize: {
     print: ({ size }, { species }) => (['dog', 'cat'].includes(species.toLowerCase()) ? String(size ?? '') : ''),
@@ -114,7 +200,7 @@ export const derivedColumns: Readonly<Record<string, DerivedColumn>> = {
   },
   tagList: {
     print: ({ tags }) => ((tags as readonly string[] | undefined) ?? []).join(','),
-    parse: cell => ({ tags: cell === '' ? null : cell.split(',') }),
+    parse: cell => ({ tags: cell.trim() === '' ? null : cell.split(',') }),
   },
   microchip: {
     print: ({ microchips }) => (microchips as readonly string[] | undefined)?.[0] ?? '',
@@ -130,7 +216,11 @@ export const derivedColumns: Readonly<Record<string, DerivedColumn>> = {
   },
   intakeDate: {
     print: ({ intake }) => (intake as { date: string } | undefined)?.date ?? '',
-    parse: (date, { pet }) => ({ intake: date === '' ? null : { date, ...(!pet?.['intake'] && { kind: 'other' }) } }),
+    parse(cell, context) {
+      if (cell.trim() === '') return { intake: null };
+      return { intake: { date: dateOf(cell, context), ...(!context.pet?.['intake'] && { kind: 'other' }) } };
+    },
+    holds: 'date',
   },
   ...Object.fromEntries(photoColumns.map((name, index) => [name, photo(index)])),
 };

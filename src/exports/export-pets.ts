@@ -4,7 +4,7 @@ import { fullPetOf, type PetRow, petColumns, petValues } from '../pets/pet.ts';
 import { type Database, type Params, query, type Reader } from '../schema.ts';
 import { type PetValues, petColumnList } from './columns.ts';
 import { csvLine } from './csv.ts';
-import { columnsOf, type ExportPreset, printCell } from './presets.ts';
+import { type ExportPreset, exportedColumnsOf, printCell } from './presets.ts';
 
 /** The formats of exports. */
 export type ExportFormat = 'csv' | 'ndjson';
@@ -28,7 +28,7 @@ export interface ExportOptions {
  */
 export async function* exportPets(database: Database, options: ExportOptions): AsyncGenerator<Buffer> {
   const { accountId, format, preset, publicUrl } = options;
-  const columns = columnsOf(preset);
+  const columns = exportedColumnsOf(preset);
   const names = columns.map(({ name }) => name);
   const speciesOf = preset === 'petstore' ? () => '' : speciesIn(database);
   if (format === 'csv') yield Buffer.from(csvLine(names));

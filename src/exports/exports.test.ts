@@ -112,15 +112,17 @@ overEachEngine(engine => {
       assert.deepEqual(
         [
           'ANIMALCODE',
-          'SPECIES',
-          'GOODWITHKIDS',
-          'GOODWITHDOGS',
-          'GOODWITHCATS',
-          'NEUTERED',
-          'MICROCHIP',
-          'ENTRYDATE',
+          'ANIMALSPECIES',
+          'ANIMALGOODWITHKIDS',
+          'ANIMALGOODWITHDOGS',
+          'ANIMALGOODWITHCATS',
+          'ANIMALNEUTERED',
+          'ANIMALMICROCHIP',
+          'ANIMALENTRYDATE',
+          'ANIMALWEIGHT',
+          'ANIMALNOTFORADOPTION',
         ].map(name => asm3[name]),
-        ['A-117 ', 'Dog', 'Y', 'N', 'U', '', '276098102345678', '2026-10-01'],
+        ['A-117 ', 'Dog', 'Y', 'N', 'U', '', '276098102345678', '2026-10-01', '60.08', '1'],
       );
       const [header] = (await (await get('pets.csv?preset=asm3')).text()).split('\r\n');
       assert.equal(header, Object.keys(asm3).join(','));

@@ -1,13 +1,17 @@
 import Type, { type Static } from 'typebox';
+import { DAY_MS, parseDate } from '../lib/time.ts';
+import { asm3Columns, asm3DerivedColumns } from './asm3.ts';
 import { cellOf, cellValue, type PetColumn, type PetValues, petColumnList } from './columns.ts';
 import {
   type CellContext,
   CellError,
   type DerivedColumn,
+  dateOf,
   derivedColumns,
   type PetContext,
   photoColumns,
 } from './derived.ts';
+import { answerIn, choiceIn } from './read-cells.ts';
 
 /** The names of the presets. */
 export const presetNames = ['petstore', 'petfinder', 'asm3', 'adoptapet', 'rescuegroups'] as const;
@@ -31,15 +35,16 @@ export interface PresetColumn {
   readonly derived: DerivedColumn | undefined;
   /** The cell for each value; other values are empty. Without it, the cell is the value. */
   readonly values: Readonly<Record<string, string>> | undefined;
+  /** Returns the value of a cell that no value is written as; without it, as people usually write it. */
+  readonly read: ((cell: string) => string | undefined) | undefined;
+  /** Other names of the column in files to import. */
+  readonly aliases: readonly string[];
 }
 
 /** Petfinder and Adopt-a-Pet: 1 is yes, 0 is no, an empty cell is unknown. */
 const oneZero = { yes: '1', no: '0' };
 /** Its columns that begin with `No` ask the opposite. */
 const zeroOne = { yes: '0', no: '1' };
-/** Animal Shelter Manager. */
-const yesNo = { yes: 'Y', no: 'N' };
-const yesNoUnknown = { ...yesNo, unknown: 'U' };
 /** RescueGroups: an empty cell is unknown. */
 const yesNoWords = { yes: 'Yes', no: 'No' };
 const sizeLetters = { small: 'S', medium: 'M', large: 'L', xlarge: 'XL' };
@@ -49,12 +54,41 @@ const availableOrAdopted = { available: 'Available', pending: 'Available', sold:
 
 const ownColumns = new Map(petColumnList.map(column => [column.name, column]));
 
-function column(name: string, from: string, values?: Readonly<Record<string, string>>): PresetColumn {
-  return { name, from, values, own: ownColumns.get(from), derived: derivedColumns[from] };
+/** Leaves a cell to the column, which reads ages such as `2 years` as well. */
+const asWritten = (cell: string) => cell;
+
+function column(name: string, from: string, values?: Readonly<Record<string, string>>, read?: PresetColumn['read']) {
+  const derived = derivedColumns[from] ?? asm3DerivedColumns[from];
+  const own = derived === undefined ? ownColumns.get(from) : undefined;
+  return { name, from, values, read, own, derived, aliases: [] as readonly string[] };
 }
 
+/** What people call the columns of `petstore` in lists of their own. */
+const ownAliases: Readonly<Record<string, readonly string[]>> = {
+  externalId: ['animalId', 'code', 'number'],
+  categoryId: ['category', 'species', 'type'],
+  sex: ['gender'],
+  birthDate: ['dob', 'dateOfBirth', 'birthday', 'born'],
+  'breeds.primary': ['breed', 'primaryBreed', 'breed1'],
+  'breeds.secondary': ['secondaryBreed', 'breed2'],
+  'breeds.mixed': ['mixed', 'mix'],
+  'colors.primary': ['color', 'colour', 'primaryColor'],
+  'goodWith.children': ['goodWithKids'],
+  'traits.spayedNeutered': ['spayedNeutered', 'neutered', 'spayed', 'altered', 'fixed'],
+  'traits.vaccinated': ['vaccinated', 'shots'],
+  'traits.houseTrained': ['houseTrained', 'housebroken'],
+  'traits.specialNeeds': ['specialNeeds'],
+  'traits.declawed': ['declawed'],
+  'intake.date': ['intakeDate', 'arrivalDate'],
+  microchips: ['microchip', 'chip'],
+};
+
 const presets: Readonly<Record<ExportPreset, readonly PresetColumn[]>> = {
-  petstore: [column('id', 'id'), ...petColumnList.map(({ name }) => column(name, name))],
+  petstore: [
+    column('id', 'id'),
+    ...petColumnList.map(({ name }) => column(name, name)),
+    column('weight', 'weight'),
+  ].map(own => ({ ...own, aliases: ownAliases[own.name] ?? [] })),
   // github.com/sheltermanager/asm3, publishers/petfinder.py
   petfinder: [
     column('ID', 'ownId'),
@@ -63,7 +97,7 @@ const presets: Readonly<Record<ExportPreset, readonly PresetColumn[]>> = {
     column('SecondaryBreed', 'breeds.secondary'),
     column('Sex', 'sex', { female: 'F', male: 'M' }),
     column('Size', 'size', sizeLetters),
-    column('Age', 'lifeStage', ages),
+    column('Age', 'lifeStage', ages, asWritten),
     column('Desc', 'description'),
     column('Type', 'species'),
     column('Status', 'status', { available: 'A', pending: 'H', sold: 'X' }),
@@ -94,35 +128,10 @@ const presets: Readonly<Record<ExportPreset, readonly PresetColumn[]>> = {
     column('special_needs_notes', 'specialNeedsNotes'),
     column('tags', 'tagList'),
   ],
-  // github.com/sheltermanager/asm3, csvimport.py
-  asm3: [
-    column('ANIMALCODE', 'ownId'),
-    column('NAME', 'name'),
-    column('SEX', 'sex', { female: 'F', male: 'M', unknown: 'U' }),
-    column('SPECIES', 'species'),
-    column('COLOR', 'colors.primary'),
-    column('BREED1', 'breeds.primary'),
-    column('BREED2', 'breeds.secondary'),
-    column('DOB', 'birthDate'),
-    column('SIZE', 'size', { small: 'Small', medium: 'Medium', large: 'Large', xlarge: 'Very Large' }),
-    column('LITTER', 'litter'),
-    column('DESCRIPTION', 'description'),
-    column('ENTRYDATE', 'intakeDate'),
-    column('GOODWITHCATS', 'goodWith.cats', yesNoUnknown),
-    column('GOODWITHDOGS', 'goodWith.dogs', yesNoUnknown),
-    column('GOODWITHKIDS', 'goodWith.children', yesNoUnknown),
-    column('GOODWITHELDERLY', 'goodWith.elderly', yesNoUnknown),
-    column('GOODONLEAD', 'traits.leashTrained', yesNoUnknown),
-    column('HOUSETRAINED', 'traits.houseTrained', yesNoUnknown),
-    column('CRATETRAINED', 'traits.crateTrained', yesNoUnknown),
-    column('ENERGYLEVEL', 'energy'),
-    column('NEUTERED', 'traits.spayedNeutered', yesNo),
-    column('MICROCHIP', 'microchip'),
-    column('TATTOO', 'tattoo'),
-    column('DECLAWED', 'traits.declawed', yesNo),
-    column('HASSPECIALNEEDS', 'traits.specialNeeds', yesNo),
-    column('HEALTHPROBLEMS', 'specialNeedsNotes'),
-  ],
+  asm3: asm3Columns.map(([name, from, values, read]) => ({
+    ...column(name, from, values, read),
+    aliases: [name.replace(/^ANIMAL/, '')],
+  })),
   // github.com/sheltermanager/asm3, publishers/adoptapet.py
   adoptapet: [
     column('Id', 'ownId'),
@@ -130,7 +139,7 @@ const presets: Readonly<Record<ExportPreset, readonly PresetColumn[]>> = {
     column('Breed', 'breeds.primary'),
     column('Breed2', 'breeds.secondary'),
     column('Purebred', 'breeds.mixed', { true: '0', false: '1' }),
-    column('Age', 'lifeStage', ages),
+    column('Age', 'lifeStage', ages, asWritten),
     column('Name', 'name'),
     column('Size', 'dogOrCatSize', sizeLetters),
     column('Sex', 'sex', { female: 'F', male: 'M' }),
@@ -163,7 +172,7 @@ const presets: Readonly<Record<ExportPreset, readonly PresetColumn[]>> = {
     column('kids', 'goodWith.children', yesNoWords),
     column('declawed', 'traits.declawed', yesNoWords),
     column('housetrained', 'traits.houseTrained', yesNoWords),
-    column('age', 'lifeStage', ages),
+    column('age', 'lifeStage', ages, asWritten),
     column('specialNeeds', 'traits.specialNeeds', { yes: '1' }),
     column('altered', 'traits.spayedNeutered', yesNoWords),
     column('size', 'size', sizeLetters),
@@ -174,14 +183,24 @@ const presets: Readonly<Record<ExportPreset, readonly PresetColumn[]>> = {
   ],
 };
 
-/** Returns the columns of a preset, in their order. */
+/** Returns the columns of a preset, in their order, with those that are only imported. */
 export function columnsOf(preset: ExportPreset): readonly PresetColumn[] {
   return presets[preset];
 }
 
+/** Returns the columns that exports of a preset have, in their order. */
+export function exportedColumnsOf(preset: ExportPreset): readonly PresetColumn[] {
+  return columnsOf(preset).filter(({ own, derived }) => own !== undefined || derived?.print !== undefined);
+}
+
+/** Reports whether the cells of a column are dates. */
+export function hasDates({ own, derived }: PresetColumn): boolean {
+  return own?.kind === 'date' || derived?.holds === 'date';
+}
+
 /** Returns the cell of a pet in a column. */
 export function printCell({ own, derived, values }: PresetColumn, pet: PetValues, context: PetContext): string {
-  const text = own === undefined ? derived!.print(pet, context) : cellOf(own, pet);
+  const text = own === undefined ? (derived!.print?.(pet, context) ?? '') : cellOf(own, pet);
   return values === undefined ? text : (values[text] ?? '');
 }
 
@@ -189,15 +208,24 @@ export function printCell({ own, derived, values }: PresetColumn, pet: PetValues
  * Returns the fields that a cell sets: `null` for those that it deletes. Members of an object stand in it alone.
  * @throws {CellError}
  */
-export function parseCell({ own, derived, values }: PresetColumn, cell: string, context: CellContext) {
-  const text = values === undefined || cell === '' ? cell : valueWrittenAs(values, cell);
+export function parseCell(column: PresetColumn, cell: string, context: CellContext) {
+  const { own, derived, values, read } = column;
+  const isGiven = (values !== undefined || read !== undefined) && cell.trim() !== '';
+  const text = isGiven ? valueWrittenAs(column, cell) : cell;
   if (own === undefined) return derived!.parse?.(text, context) ?? {};
-  const value = cellValue(own, text);
+  const value = own.kind === 'date' && text.trim() !== '' ? pastDate(own, text, context) : cellValue(own, text);
   if (typeof value === 'string' && own.choices && !own.choices.includes(value)) {
     throw new CellError('invalid_value', `Must be one of ${own.choices.join(', ')}.`, value, own.choices);
   }
   if (own.member !== undefined) return { [own.field]: { [own.member]: value } };
   return { [own.field]: own.kind === 'json' ? replacing(context.pet?.[own.field], value) : value };
+}
+
+/** Returns a date. @throws {CellError} also for a birth in the future, by more than a day because of time zones */
+function pastDate({ field }: PetColumn, cell: string, context: CellContext): string {
+  const date = dateOf(cell, context);
+  if (field !== 'birthDate' || parseDate(date)! <= context.now + DAY_MS) return date;
+  throw new CellError('out_of_range', 'Must not be in the future.');
 }
 
 /** Returns a patch of an object that also deletes the members that the new value lacks; other values as they are. */
@@ -210,11 +238,20 @@ function isObject(value: unknown): value is PetValues {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Returns the value that a preset writes as this cell, in any case. */
-function valueWrittenAs(values: Readonly<Record<string, string>>, cell: string): string {
+/** Returns the value that a cell of a preset means. An answer counts as in the cells of `yes` or `true`, which can be `0`. */
+function valueWrittenAs({ own, values = {}, read }: PresetColumn, cell: string): string {
   const folded = cell.trim().toLowerCase();
-  const found = Object.entries(values).find(([, printed]) => printed.toLowerCase() === folded);
-  if (found !== undefined) return found[0];
-  const choices = [...new Set(Object.values(values))];
-  throw new CellError('invalid_value', `Must be one of ${choices.join(', ')}.`, cell, choices);
+  const found =
+    Object.entries(values).find(([, printed]) => printed.toLowerCase() === folded)?.[0] ?? read?.(cell.trim());
+  if (found !== undefined) return found;
+  const choices = own?.kind === 'boolean' ? ['true', 'false'] : (own?.choices ?? Object.keys(values));
+  const positive = values['yes'] ?? values['true'];
+  const answer = positive === undefined ? undefined : answerIn(cell);
+  if (answer === 'unknown') return own?.kind === 'boolean' ? '' : answer;
+  const isYes = answer === answerIn(positive ?? '');
+  const value =
+    answer === undefined ? choiceIn(choices, cell) : choices.find(one => (answerIn(one) === 'yes') === isYes);
+  if (value !== undefined) return value;
+  const printed = [...new Set(Object.values(values))];
+  throw new CellError('invalid_value', `Must be one of ${printed.join(', ')}.`, cell, printed);
 }

@@ -11,6 +11,7 @@ import { type BoundSettings, boundOf } from '../plans/plan.ts';
 import { type Params, query, type Transaction } from '../schema.ts';
 import {
   bindColumns,
+  type CellRow,
   changeIn,
   changeOf,
   type FileColumns,
@@ -21,7 +22,9 @@ import {
   type RowError,
   rowErrors,
   shortened,
+  withoutNothing,
 } from './convert.ts';
+import { isOfOtherRecord } from './further-lines.ts';
 import { type ImportError, type ImportRow, petsPlanned } from './import.ts';
 import { invalidLine, objectIn } from './json-line.ts';
 import { type PhotoCell, PhotoPlanner, type WantedPhotos } from './photos/want.ts';
@@ -60,6 +63,8 @@ interface ParsedRow {
   change(pet: PetRow | undefined): Promise<RowChange>;
   /** The cells of the columns with photos. */
   readonly photos: readonly PhotoCell[];
+  /** The cells, unless it has the fields of pets. */
+  readonly row?: CellRow;
 }
 
 /** What a row did to its pet. */
@@ -113,15 +118,14 @@ export class RowApplier {
    * @throws {Problem} what creating or updating the pet throws
    */
   async apply([line, content, firstLine]: ImportRecord): Promise<RowOutcome> {
-    if (firstLine !== undefined) return [duplicate(firstLine)];
     const parsed = this.#parse(content);
+    if (firstLine !== undefined) return isFurtherLine(parsed) ? 'unchanged' : [duplicate(firstLine)];
     if (Array.isArray(parsed)) return parsed;
     const { identifier, change, photos } = parsed as ParsedRow;
-    if (identifier === undefined) return [missingIdentifier];
-    const pet = await this.#find(identifier);
-    if (pet === undefined && 'id' in identifier) return [notFound(identifier.id)];
+    const pet = identifier && (await this.#find(identifier));
     const changed = await change(pet);
-    if (changed.errors.length > 0) return changed.errors;
+    if (identifier === undefined) return [missingIdentifier, ...errorsIn(changed, pet)];
+    if (pet === undefined && 'id' in identifier) return [notFound(identifier.id)];
     const applied = await (pet === undefined ? this.#create(changed) : this.#update(pet, changed));
     if (Array.isArray(applied)) return applied;
     const { outcome, pet: after } = applied as AppliedRow;
@@ -132,13 +136,20 @@ export class RowApplier {
 
   /** Returns the errors of a row that failed. */
   errorsOf({ code, message, errors }: Problem): readonly RowError[] {
-    const [first] = errors ?? [];
-    if (first === undefined) return [{ code, message }];
-    return [{ column: columnAt(this.#columns, first.path), code: first.code, message: first.message }];
+    if (!errors?.length) return [{ code, message }];
+    return errors.map(error => ({ column: this.#columnAt(error.path), code: error.code, message: error.message }));
+  }
+
+  /** Returns the name of the column that a member of a body comes from, by JSON Pointer. */
+  #columnAt(path: string): string {
+    const name = path.slice(1).replaceAll('/', '.');
+    return this.#names[this.#columns.findIndex(column => column?.from === name)]?.trim() ?? name;
   }
 
   #parse(content: string | readonly string[]): ParsedRow | RowError[] {
-    if (typeof content !== 'string') return this.#parsedCells(this.#columns, this.#names, content);
+    if (typeof content !== 'string') {
+      return this.#parsedCells({ columns: this.#columns, names: this.#names, cells: content });
+    }
     const values = objectIn(content);
     if (values === undefined) return [invalidLine];
     if (presetOf(this.#row) === 'petstore') {
@@ -149,27 +160,32 @@ export class RowApplier {
     const { columns } = bindColumns(presetOf(this.#row), names);
     const cells = Object.values(values);
     const wrong = cells.findIndex(cell => typeof cell !== 'string');
-    if (wrong < 0) return this.#parsedCells(columns, names, cells as string[]);
+    if (wrong < 0) return this.#parsedCells({ columns, names, cells: cells as string[] });
     return [{ column: shortened(names[wrong]!), code: 'invalid_type', message: 'Must be a string.' }];
   }
 
-  #parsedCells(columns: FileColumns, names: readonly string[], cells: readonly string[]): ParsedRow | RowError[] {
-    if (cells.length !== columns.length) {
+  #parsedCells(given: CellRow): ParsedRow | RowError[] {
+    const row = withoutNothing(presetOf(this.#row), given);
+    const { columns, names, cells } = row;
+    if (cells.length < columns.length || cells.slice(columns.length).some(cell => cell.trim() !== '')) {
       const message = `The row has ${cells.length} cells, but the file has ${columns.length} columns.`;
       return [{ code: 'wrong_number_of_cells', message }];
     }
-    const change = async (row: PetRow | undefined) => {
-      const pet = row && this.#exported(row);
-      const { currency } = this.#row;
+    const change = async (stored: PetRow | undefined) => {
+      const pet = stored && this.#exported(stored);
+      const { currency, date_order: dates } = this.#row;
       const categories = { categoryNamed: this.#categoryNamed, topCategories: this.#topCategories };
-      const context = { pet, currency: currency ?? undefined, ...categories };
-      const species = row === undefined ? '' : await this.#speciesOf(row.categoryId);
-      return changeOf(columns, cells, context, { species, publicUrl: '' });
+      const { now } = this.#tx;
+      const rules = { pet, currency: currency ?? undefined, dates: dates ?? undefined, now, ...categories };
+      const species = stored === undefined ? '' : await this.#speciesOf(stored.categoryId);
+      return changeOf(row, rules, { species, publicUrl: '' });
     };
     const photos = columns.flatMap((column, index) =>
-      column?.derived?.holds === 'photo' ? [{ column: names[index]!.trim(), url: cells[index]!.trim() }] : [],
+      column?.derived?.holds === 'photo'
+        ? cells[index]!.split('\n').map(url => ({ column: names[index]!.trim(), url: url.trim() }))
+        : [],
     );
-    return { identifier: identifierOf(columns, cells), change, photos };
+    return { identifier: identifierOf(columns, cells), change, photos, row };
   }
 
   #exported(pet: PetRow) {
@@ -190,8 +206,9 @@ export class RowApplier {
     const tx = this.#tx;
     const accountId = this.#row.account_id;
     if ('id' in identifier) return this.#petWithId(identifier.id);
-    const { externalId, name } = identifier;
-    const [id] = await petIdsOf(tx, accountId, externalId);
+    const { externalId, exact, name } = identifier;
+    const [exactId] = exact === undefined ? [] : await petIdsOf(tx, accountId, exact);
+    const [id] = exactId === undefined ? await petIdsOf(tx, accountId, externalId) : [exactId];
     if (id !== undefined) return getPet(tx, id, tx.now);
     if (name === undefined || !/^[1-9]\d{0,14}$/.test(externalId)) return undefined;
     // Another program may use the same number, so the name must be the same.
@@ -206,7 +223,7 @@ export class RowApplier {
 
   async #create(change: RowChange): Promise<AppliedRow | RowError[]> {
     const read = newPets.read(change.body, false);
-    if ('errors' in read) return rowErrors(read.errors, change);
+    if ('errors' in read || change.errors.length > 0) return errorsIn(change, undefined);
     const petsMax = boundOf(this.#rules.bounds, this.#row, 'pets');
     const categories = await this.#categories.rulesFor((read.value as NewPet).categoryId);
     const bounds = { petsMax, petsPlanned: petsPlanned(this.#row) };
@@ -215,9 +232,9 @@ export class RowApplier {
   }
 
   async #update(pet: PetRow, change: RowChange): Promise<AppliedRow | RowError[]> {
-    if (Object.keys(change.body).length === 0) return { outcome: 'unchanged', pet };
     const read = petPatches.read(change.body, false);
-    if ('errors' in read) return rowErrors(read.errors, change);
+    if ('errors' in read || change.errors.length > 0) return errorsIn(change, pet);
+    if (Object.keys(change.body).length === 0) return { outcome: 'unchanged', pet };
     const actor = { accountId: this.#row.account_id, admin: false };
     const categories = await this.#categories.rulesFor((read.value as PetPatch).categoryId);
     const after = await updatePet(this.#tx, actor, pet.id, read.value as PetPatch, categories);
@@ -225,10 +242,16 @@ export class RowApplier {
   }
 }
 
-/** Returns the name of the column that a member of a body comes from, by JSON Pointer. */
-function columnAt(columns: FileColumns, path: string): string {
-  const name = path.slice(1).replaceAll('/', '.');
-  return columns.find(column => column?.from === name)?.name ?? name;
+/** Returns all errors of a row. @param pet the pet that it changes; absent for a new one */
+function errorsIn(change: RowChange, pet: PetRow | undefined): RowError[] {
+  const read = (pet === undefined ? newPets : petPatches).read(change.body, false);
+  return rowErrors('errors' in read ? read.errors : [], change);
+}
+
+/** Reports whether a row repeats only the code and the name of an animal, as asm3 does for each vaccination or log entry. */
+function isFurtherLine(parsed: ParsedRow | RowError[]): boolean {
+  if (Array.isArray(parsed) || parsed.row === undefined) return false;
+  return isOfOtherRecord(parsed.row);
 }
 
 const missingIdentifier: RowError = {

@@ -1,4 +1,6 @@
 import type { Deployment } from '../deployment.ts';
+import { hasDates } from '../exports/presets.ts';
+import { type DateOrder, DateOrders } from '../exports/read-cells.ts';
 import { countStored } from '../plans/stored-bytes.ts';
 import { type Params, query, sql, type Transaction } from '../schema.ts';
 import { uploadError } from './authority.ts';
@@ -12,6 +14,7 @@ import {
   unknownMember,
   unknownMembersOf,
 } from './convert.ts';
+import { FurtherLines } from './further-lines.ts';
 import type { ImportError } from './import.ts';
 import { invalidImport } from './invalid-import.ts';
 import { objectIn } from './json-line.ts';
@@ -38,6 +41,8 @@ export class ChunkWriter {
   readonly #id: number;
   readonly #options: ImportOptions;
   #columns: FileColumns | undefined;
+  #further: FurtherLines | undefined;
+  readonly #dates = new DateOrders();
   #warnings: ImportError[] = [];
   /** The unknown members of NDJSON that have a warning. */
   readonly #unknown = new Set<string>();
@@ -63,14 +68,8 @@ export class ChunkWriter {
         await this.#begin(record[1] as readonly string[]);
         continue;
       }
-      if (++this.#count > ROWS_MAX) throw invalidImport(record[0], 'The file has more than 1,000,000 rows.');
-      this.#rows.push(record);
-      const content = record[1];
-      const length = typeof content === 'string' ? content.length : content.reduce((sum, cell) => sum + cell.length, 0);
-      this.#characters += length;
-      this.#batchCharacters += length;
-      if (this.#rows.length >= CHUNK_ROWS || this.#characters >= CHUNK_CHARACTERS) this.#endChunk();
-      if (this.#chunks.length >= BATCH_CHUNKS || this.#batchCharacters >= BATCH_CHARACTERS) await this.#store();
+      const row = this.#further === undefined ? record : this.#further.add(record);
+      if (row !== undefined) await this.#addRow(row);
     }
     if (this.#deps.clock.now() - this.#storedAt >= BATCH_MS) {
       this.#endChunk();
@@ -78,19 +77,35 @@ export class ChunkWriter {
     }
   }
 
+  async #addRow(record: ImportRecord): Promise<void> {
+    if (++this.#count > ROWS_MAX) throw invalidImport(record[0], 'The file has more than 1,000,000 rows.');
+    this.#rows.push(record);
+    const content = record[1];
+    const length = typeof content === 'string' ? content.length : content.reduce((sum, cell) => sum + cell.length, 0);
+    this.#characters += length;
+    this.#batchCharacters += length;
+    if (this.#rows.length >= CHUNK_ROWS || this.#characters >= CHUNK_CHARACTERS) this.#endChunk();
+    if (this.#chunks.length >= BATCH_CHUNKS || this.#batchCharacters >= BATCH_CHARACTERS) await this.#store();
+  }
+
   async end(): Promise<void> {
     if (this.#options.format === 'csv' && this.#columns === undefined) {
       throw invalidImport(1, 'The file is empty: its first line must have the names of the columns.');
     }
+    const last = this.#further?.end();
+    if (last !== undefined) await this.#addRow(last);
     this.#endChunk();
     await this.#store();
+    const dates = this.#options.dates ?? this.#dates.order;
+    if (dates !== undefined) await this.#deps.database.write(tx => tx.run(setDateOrder, { id: this.#id, dates }));
   }
 
   async #begin(names: readonly string[]): Promise<void> {
     const { columns, unknown } = bindColumns(this.#options.preset, names);
     this.#columns = columns;
+    if (this.#options.preset === 'asm3') this.#further = new FurtherLines({ columns, names });
     const isIdentifier = (column: FileColumns[number]) =>
-      column?.from === 'externalId' || (column?.derived?.holds ?? 'photo') !== 'photo';
+      column?.from === 'externalId' || ['id', 'identifier'].includes(column?.derived?.holds ?? '');
     if (!columns.some(isIdentifier)) {
       throw invalidImport(1, 'No column has the identifiers of the animals, such as externalId. Check `preset`.');
     }
@@ -147,8 +162,10 @@ export class ChunkWriter {
 
   /** Stores the keys of rows. Returns the first line with the same key of each line that is not the first. */
   async #insertKeys(tx: Transaction, keys: readonly Key[]): Promise<ReadonlyMap<number, number>> {
+    const exact = keys.flatMap(({ exact, line }) => (exact === undefined ? [] : [[exact, line]]));
     const rows = JSON.stringify(keys.map(({ key, line }) => [key, line]));
     const inserted = new Set((await tx.all(insertKeys, { id: this.#id, keys: rows })).map(({ line }) => line));
+    if (exact.length > 0) await tx.all(insertKeys, { id: this.#id, keys: JSON.stringify(exact) });
     const firstLines = new Map<number, number>();
     for (const { key, line } of keys) {
       if (inserted.has(line)) continue;
@@ -160,17 +177,21 @@ export class ChunkWriter {
   /** Returns the key of a row; of the first row without an identifier, a mark so that `replace` deletes nothing. */
   #keysOf(line: number, content: ImportRecord[1]): Key[] {
     const identifier = this.#identifierOf(line, content);
-    if (identifier !== undefined) return [{ key: keyOf(identifier), line }];
+    if (identifier !== undefined) {
+      const exact = 'exact' in identifier ? `e${identifier.exact}` : undefined;
+      return [{ key: keyOf(identifier), line, exact }];
+    }
     if (this.#options.mode === 'upsert' || this.#isUnclear) return [];
     this.#isUnclear = true;
     const message = 'It is not clear which animal the row is, so no animals are deleted.';
     this.#warnings.push({ level: 'warning', line, code: 'removals_skipped', message });
-    return [{ key: UNCLEAR_KEY, line }];
+    return [{ key: UNCLEAR_KEY, line, exact: undefined }];
   }
 
   #identifierOf(line: number, content: ImportRecord[1]) {
     if (typeof content !== 'string') {
-      return content.length === this.#columns!.length ? identifierOf(this.#columns!, content) : undefined;
+      this.#seeDates(this.#columns!, content);
+      return content.length >= this.#columns!.length ? identifierOf(this.#columns!, content) : undefined;
     }
     const values = objectIn(content);
     if (values === undefined) return undefined;
@@ -180,7 +201,15 @@ export class ChunkWriter {
     }
     const { columns } = bindColumns(this.#options.preset, Object.keys(values));
     const cells = Object.values(values).map(cell => (typeof cell === 'string' ? cell : ''));
+    this.#seeDates(columns, cells);
     return identifierOf(columns, cells);
+  }
+
+  #seeDates(columns: FileColumns, cells: readonly string[]): void {
+    const now = this.#deps.clock.now();
+    for (const [index, column] of columns.entries()) {
+      if (column !== undefined && hasDates(column)) this.#dates.see(cells[index] ?? '', now);
+    }
   }
 }
 
@@ -188,6 +217,8 @@ export class ChunkWriter {
 interface Key {
   readonly key: string;
   readonly line: number;
+  /** The key with white space around the identifier, which an animal can have; see `petsAfter`. */
+  readonly exact: string | undefined;
 }
 
 function withFirstLine([line, content]: ImportRecord, firstLines: ReadonlyMap<number, number>): ImportRecord {
@@ -197,6 +228,10 @@ function withFirstLine([line, content]: ImportRecord, firstLines: ReadonlyMap<nu
 
 const setColumns = query((db, p: Params<{ id: number; columns: string }>) =>
   db.updateTable('imports').set({ columns: p.columns }).where('id', '=', p.id),
+);
+
+const setDateOrder = query((db, p: Params<{ id: number; dates: DateOrder }>) =>
+  db.updateTable('imports').set({ date_order: p.dates }).where('id', '=', p.id),
 );
 
 const addWarnings = query((db, p: Params<{ id: number; warnings: number }>) =>

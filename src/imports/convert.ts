@@ -1,8 +1,9 @@
+import { ASM3_NOTHING, isAsm3Column } from '../exports/asm3.ts';
 import { type PetValues, petColumnList } from '../exports/columns.ts';
 import { type CellContext, CellError, type PetContext } from '../exports/derived.ts';
 import { columnsOf, type ExportPreset, type PresetColumn, parseCell, printCell } from '../exports/presets.ts';
 import type { FieldError } from '../lib/http/problem.ts';
-import { nearest } from '../lib/suggestion.ts';
+import { nearest, nearestValue } from '../lib/suggestion.ts';
 import { lineRules } from '../lib/text.ts';
 import { petFields } from '../pets/pet.ts';
 import type { ImportError } from './import.ts';
@@ -14,18 +15,32 @@ export type RowError = Omit<ImportError, 'level' | 'line'>;
 export type FileColumns = readonly (PresetColumn | undefined)[];
 
 /**
- * Looks up the columns of a file in a preset, ignoring case. Returns the columns, and the names of unknown or repeated ones.
+ * Looks up the columns of a file in a preset by their names or aliases, without case, spaces and punctuation. Returns the
+ * columns, and the names of unknown or repeated ones. Columns that a program is known to have beside them are neither.
  */
 export function bindColumns(preset: ExportPreset, names: readonly string[]) {
-  const known = new Map(columnsOf(preset).map(column => [column.name.toLowerCase(), column]));
+  const known = new Map(
+    columnsOf(preset)
+      .toReversed()
+      .flatMap(column => [...column.aliases, column.name].map(name => [foldedName(name), column] as const)),
+  );
+  const bound = new Set<PresetColumn>();
   const unknown: string[] = [];
   const columns = names.map(name => {
-    const column = known.get(name.trim().toLowerCase());
-    if (column === undefined) unknown.push(name);
-    known.delete(name.trim().toLowerCase());
-    return column;
+    const column = known.get(foldedName(name));
+    if (column !== undefined && !bound.has(column)) {
+      bound.add(column);
+      return column;
+    }
+    const isIgnored = name.trim() === '' || (preset === 'asm3' && isAsm3Column(name));
+    if (!isIgnored) unknown.push(name);
+    return undefined;
   });
   return { columns, unknown };
+}
+
+function foldedName(name: string): string {
+  return name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
 }
 
 const fieldNames = ['id', ...new Set(petColumnList.map(({ field }) => field))];
@@ -46,7 +61,7 @@ export function unknownMember(name: string): RowError {
 export function unknownColumn(preset: ExportPreset, name: string): RowError {
   const suggestion = nearest(
     name.trim().slice(0, 100),
-    columnsOf(preset).map(column => column.name),
+    columnsOf(preset).flatMap(column => [column.name, ...column.aliases]),
   );
   const message = 'The preset has no such column, or the file has it twice: it is ignored.';
   return { column: shortened(name), code: 'unknown_column', message, ...(suggestion && { suggestion }) };
@@ -56,6 +71,8 @@ export function unknownColumn(preset: ExportPreset, name: string): RowError {
 export type Identifier =
   | {
       readonly externalId: string;
+      /** The cell, if it has white space around the identifier: the animals of earlier releases can have it, too. */
+      readonly exact?: string;
       /** The name in a column that other programs identify animals by: an export writes the `id` of those without their own. */
       readonly name?: string;
     }
@@ -68,13 +85,13 @@ export function identifierOf(columns: FileColumns, cells: readonly string[]): Id
     return index < 0 ? '' : (cells[index] ?? '');
   };
   const ownId = cellOf(({ derived }) => derived?.holds === 'identifier');
-  if (ownId !== '') {
+  if (ownId.trim() !== '') {
     const name = cellOf(({ from }) => from === 'name');
     return identifier(ownId, '', name);
   }
   const externalId = cellOf(({ from }) => from === 'externalId');
   const id = cellOf(({ derived }) => derived?.holds === 'id');
-  return identifier(externalId, id);
+  return identifier(externalId, id.trim());
 }
 
 /** Returns the identifier of a row of NDJSON with the fields of pets. */
@@ -82,11 +99,11 @@ export function identifierIn({ externalId, id }: PetValues): Identifier | undefi
   return identifier(typeof externalId === 'string' ? externalId : '', typeof id === 'number' ? String(id) : '');
 }
 
-function identifier(externalId: string, id: string, name?: string): Identifier | undefined {
-  if (externalId !== '') {
-    return identifiers.errorOf(externalId) === undefined ? { externalId, ...(name && { name }) } : undefined;
-  }
-  return /^[1-9]\d{0,14}$/.test(id) ? { id: Number(id) } : undefined;
+function identifier(exact: string, id: string, name?: string): Identifier | undefined {
+  const externalId = exact.trim();
+  if (externalId === '') return /^[1-9]\d{0,14}$/.test(id) ? { id: Number(id) } : undefined;
+  if (identifiers.errorOf(externalId) !== undefined) return undefined;
+  return { externalId, ...(exact !== externalId && { exact }), ...(name && { name }) };
 }
 
 const identifiers = lineRules(100);
@@ -96,11 +113,32 @@ export function keyOf(identifier: Identifier): string {
   return 'id' in identifier ? `i${identifier.id}` : `e${identifier.externalId}`;
 }
 
-/** What a row changes: the members of a body, the columns that they come from by JSON Pointer, and errors of cells. */
+/** A row of a file: its cells, the columns that they belong to, and the names of these in the file. */
+export interface CellRow {
+  readonly columns: FileColumns;
+  readonly names: readonly string[];
+  readonly cells: readonly string[];
+}
+
+/** Returns a row without the texts that a program writes for no value. */
+export function withoutNothing(preset: ExportPreset, row: CellRow): CellRow {
+  if (preset !== 'asm3') return row;
+  const isNothing = (cell: string, column: FileColumns[number]) =>
+    cell === ASM3_NOTHING && column?.from !== 'name' && column?.from !== 'ownId';
+  return { ...row, cells: row.cells.map((cell, index) => (isNothing(cell, row.columns[index]) ? '' : cell)) };
+}
+
+/**
+ * What a row changes: the members of a body, the columns that they come from by JSON Pointer, errors of cells, and the paths
+ * that are absent because of them.
+ */
 export interface RowChange {
   readonly body: Record<string, unknown>;
   readonly sources: ReadonlyMap<string, Source>;
   readonly errors: readonly RowError[];
+  readonly absent: ReadonlySet<string>;
+  /** The columns of the file by JSON Pointer. */
+  readonly names: ReadonlyMap<string, string>;
 }
 
 interface Source {
@@ -111,36 +149,45 @@ interface Source {
 
 /** Returns what the cells of a row change. A cell that an export would print for the stored pet is no change. */
 export async function changeOf(
-  columns: FileColumns,
-  cells: readonly string[],
-  context: CellContext,
+  row: CellRow,
+  rules: Omit<CellContext, 'cell' | 'species'>,
   printed: PetContext,
 ): Promise<RowChange> {
-  const { pet } = context;
+  const { pet } = rules;
+  const context = { ...rules, species: printed.species, cell: (name: string) => cellNamed(row, name) };
   const body: Record<string, unknown> = {};
   const sources = new Map<string, Source>();
   const errors: RowError[] = [];
-  for (const [index, column] of columns.entries()) {
-    const cell = cells[index]!;
-    if (
-      column === undefined ||
-      column.derived?.holds === 'photo' ||
-      cell === (pet === undefined ? '' : printCell(column, pet, printed))
-    )
-      continue;
+  const absent = new Set<string>();
+  const names = new Map<string, string>();
+  for (const [index, column] of row.columns.entries()) {
+    if (column === undefined || column.derived?.holds === 'photo') continue;
+    const cell = row.cells[index]!;
+    const name = row.names[index]!.trim();
+    const path = `/${column.derived?.field ?? column.from.replace('.', '/')}`;
+    names.set(path, name);
+    if (cell === (pet === undefined ? '' : printCell(column, pet, printed))) continue;
     try {
       const values = await parseCell(column, cell, context);
       merge(body, values);
-      const source = { column: column.name, cell, choices: column.own?.choices ?? [] };
+      const source = { column: name, cell, choices: column.own?.choices ?? [] };
       for (const path of pathsOf(values)) sources.set(path, source);
     } catch (error) {
       if (!(error instanceof CellError)) throw error;
       const { code, message, suggestion } = error;
-      errors.push({ column: column.name, code, message, value: shortened(cell), ...(suggestion && { suggestion }) });
+      errors.push({ column: name, code, message, value: shortened(cell), ...(suggestion && { suggestion }) });
+      absent.add(path);
     }
   }
   for (const field of Object.keys(body)) body[field] = completed(field, body[field]);
-  return { body: pet === undefined ? withoutNull(body) : body, sources, errors };
+  return { body: pet === undefined ? withoutNull(body) : body, sources, errors, absent, names };
+}
+
+/** Returns the cell of the column that is written from a field, or has this name in the file; '' if there is none. */
+function cellNamed({ columns, names, cells }: CellRow, name: string): string {
+  const bound = columns.findIndex(column => column?.from === name);
+  const index = bound < 0 ? names.findIndex(one => one.trim().toUpperCase() === name) : bound;
+  return cells[index] ?? '';
 }
 
 /** Returns what a row of NDJSON changes. */
@@ -149,24 +196,33 @@ export function changeIn(values: PetValues, pet: PetValues | undefined): RowChan
     ([name, value]) => name !== 'id' && (pet === undefined || JSON.stringify(value) !== JSON.stringify(pet[name])),
   );
   const body = Object.fromEntries(changed);
-  return { body: pet === undefined ? withoutNull(body) : body, sources: new Map(), errors: [] };
+  return {
+    body: pet === undefined ? withoutNull(body) : body,
+    sources: new Map(),
+    errors: [],
+    absent: new Set(),
+    names: new Map(),
+  };
 }
 
-/** Returns errors of a body as errors of the cells that it comes from. */
+/** Returns all errors of a row: those of its cells, and those of its body as errors of the cells that it comes from. */
 export function rowErrors(errors: readonly FieldError[], change: RowChange): RowError[] {
-  return errors.map(({ path, code, message }) => {
-    const column = columnOf(path, change);
-    const source = sourceOf(path, change);
-    if (source === undefined) return { column, code, message };
-    if (source.cell === '') return { column, code: 'required', message: 'Must not be empty.', value: '' };
-    const suggestion = nearest(source.cell, source.choices);
-    return { column, code, message, value: shortened(source.cell), ...(suggestion && { suggestion }) };
-  });
+  const others = errors.filter(({ path }) => !change.absent.has(path));
+  return [...change.errors, ...others.map(error => rowError(error, change))];
+}
+
+function rowError({ path, code, message }: FieldError, change: RowChange): RowError {
+  const column = columnOf(path, change);
+  const source = sourceOf(path, change);
+  if (source === undefined) return { column, code, message };
+  if (source.cell === '') return { column, code: 'required', message: 'Must not be empty.', value: '' };
+  const suggestion = nearestValue(source.cell, source.choices);
+  return { column, code, message, value: shortened(source.cell), ...(suggestion && { suggestion }) };
 }
 
 /** Returns the column that a member of a body comes from, or its field in NDJSON. */
 export function columnOf(path: string, change: RowChange): string {
-  return sourceOf(path, change)?.column ?? shortened(path.slice(1).replaceAll('/', '.'));
+  return sourceOf(path, change)?.column ?? change.names.get(path) ?? shortened(path.slice(1).replaceAll('/', '.'));
 }
 
 function sourceOf(path: string, { sources }: RowChange): Source | undefined {

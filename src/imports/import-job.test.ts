@@ -149,7 +149,7 @@ describe('the job of imports', () => {
       const first = await store.begin(csv(3), kept);
       await assert.rejects(go(first), { code: 'import_running' });
       await store.work();
-      const file = `${csv(60).replaceAll(',1\n', ',1,red\n').replace('\n', ',colour\n')}A-99,,1,red\n`;
+      const file = `${csv(60).replaceAll(',1\n', ',1,red\n').replace('\n', ',paint\n')}A-99,,1,red\n`;
       const id = await store.begin(file, { ...kept, mode: 'replace' });
       await store.work();
       await assert.rejects(go(first), { code: 'import_file_deleted' });

@@ -1,6 +1,7 @@
 import type { Selectable } from 'kysely';
 import Type, { type Static } from 'typebox';
 import { presetNames } from '../exports/presets.ts';
+import { dateOrders } from '../exports/read-cells.ts';
 import type { Origin } from '../lib/origin.ts';
 import { idSchema, openEnum, timeSchema } from '../lib/schemas.ts';
 import { DAY_MS, formatDate, formatTime } from '../lib/time.ts';
@@ -52,6 +53,13 @@ export const Import = Type.Object(
     mode: openEnum(['upsert', 'replace'], 'The mode.'),
     preset: openEnum([...presetNames], 'The columns of the file.'),
     format: openEnum(['csv', 'ndjson'], 'The format of the file.'),
+    dates: Type.Optional(
+      openEnum(
+        [...dateOrders],
+        'The order of the month, the day and the year in dates: as sent, or as recognized when the file had arrived. Absent ' +
+          'if the file has no dates, or ones that leave a doubt.',
+      ),
+    ),
     dryRun: Type.Boolean({ description: 'Whether nothing is changed: the numbers say what would be.' }),
     rows: count('The rows of the file that have arrived, without the names of the columns.'),
     rowsRead: count('The rows that are done.'),
@@ -118,6 +126,7 @@ export function importOf(row: ImportRow, bounds: BoundSettings, firstErrors?: re
     mode: row.mode,
     preset: row.preset,
     format: row.format,
+    ...(row.date_order !== null && { dates: row.date_order }),
     dryRun: row.dry_run !== 0,
     rows: row.row_count,
     rowsRead: row.rows_read,

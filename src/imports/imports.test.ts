@@ -98,7 +98,8 @@ overEachEngine(engine => {
         const { created } = await importing(to, await exported(from, file), '', type);
         assert.equal(created, 1);
         const [{ id: _, ...pet }] = await pets(to);
-        assert.deepEqual(pet, rex);
+        // Spaces around an identifier in a table are not meant; JSON says what it means.
+        assert.deepEqual(pet, { ...rex, externalId: type === 'text/csv' ? 'A-117' : rex.externalId });
       });
     }
 
@@ -120,7 +121,7 @@ overEachEngine(engine => {
         // In another account, the animals have what the columns say.
         const added = await importing(to, before, `?preset=${preset}&currency=EUR`);
         assert.deepEqual(countsOf(added), [2, 0, 0, 0, 0], JSON.stringify(added.firstErrors));
-        assert.equal(await exported(to, file), before);
+        assert.equal(await exported(to, file), before.replaceAll('"A-117 "', 'A-117'));
         const [pet] = await pets(to);
         const isHtml = preset === 'adoptapet' || preset === 'rescuegroups';
         const states =
@@ -137,7 +138,7 @@ overEachEngine(engine => {
         'ANIMALCODE,NAME,SPECIES,SIZE,GOODWITHCATS,Neutred,DOB\n' +
           'S1,Rex,Dog,Larg,y,,2020-01-01\n' +
           'S2,Mia,Rabit,Small,N,,\n' +
-          'S3,Leo,cat,small,U,,01/02/2020\n' +
+          'S3,Leo,cat,small,U,,2020-31-12\n' +
           'S4,Tom,Cat,small,U,,\n',
         '?preset=asm3',
       );

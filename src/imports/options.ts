@@ -1,4 +1,5 @@
 import type { ExportPreset } from '../exports/presets.ts';
+import type { DateOrder } from '../exports/read-cells.ts';
 import type { Origin } from '../lib/origin.ts';
 import type { ImportFormat } from './records.ts';
 
@@ -15,6 +16,8 @@ export interface ImportOptions {
   readonly keepsFile?: true;
   readonly confirmRemovals: number | undefined;
   readonly currency: string | undefined;
+  /** The order of dates; without it, that which the dates of the file leave no doubt about. */
+  readonly dates?: DateOrder | undefined;
   /** The most bytes that the account stores. */
   readonly storedMax: number;
 }

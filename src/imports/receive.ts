@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Deployment } from '../deployment.ts';
 import { problem } from '../errors.ts';
+import type { DateOrder } from '../exports/read-cells.ts';
 import { isUniqueViolation } from '../lib/storage/database.ts';
 import { type Database, insertingOne, type Params, query, sql } from '../schema.ts';
 import { ChunkWriter, RECEIVING_MS } from './chunk-writer.ts';
@@ -59,7 +60,17 @@ async function* hashing(file: AsyncIterable<Buffer>, hash: ReturnType<typeof cre
 
 /** Inserts an import. @throws {Problem} `import_running` */
 async function begin(database: Database, options: ImportOptions): Promise<number> {
-  const { accountId, plan, origin, mode, preset, format, confirmRemovals = null, currency = null } = options;
+  const {
+    accountId,
+    plan,
+    origin,
+    mode,
+    preset,
+    format,
+    confirmRemovals = null,
+    currency = null,
+    dates = null,
+  } = options;
   const dryRun = options.keepsFile ? KEEPS_FILE : options.dryRun ? 1 : 0;
   const row = { accountId, plan, origin: JSON.stringify(origin), mode, preset, format, dryRun };
   try {
@@ -67,7 +78,7 @@ async function begin(database: Database, options: ImportOptions): Promise<number
       if ((await tx.first(inProgress, { accountId })) !== undefined) throw problem('import_running');
       await tx.run(endPreviews, { accountId, now: tx.now });
       const times = { now: tx.now, dueAt: tx.now + RECEIVING_MS };
-      return tx.insert(insertImport, { ...row, confirmed: confirmRemovals, currency, ...times });
+      return tx.insert(insertImport, { ...row, confirmed: confirmRemovals, currency, dates, ...times });
     });
   } catch (error) {
     throw isUniqueViolation(error) ? problem('import_running') : error;
@@ -84,6 +95,7 @@ type NewImport = {
   dryRun: number;
   confirmed: number | null;
   currency: string | null;
+  dates: DateOrder | null;
   now: number;
   dueAt: number;
 };
@@ -93,7 +105,8 @@ const insertImport = query((db, p: Params<NewImport>, engine) => {
   return insertingOne(
     db.insertInto('imports').values({
       ...{ account_id: p.accountId, plan: p.plan, origin: p.origin, mode: p.mode, preset: p.preset, format: p.format },
-      ...{ dry_run: p.dryRun, confirmed: p.confirmed, currency: p.currency, state: sql.lit('receiving' as const) },
+      ...{ dry_run: p.dryRun, confirmed: p.confirmed, currency: p.currency, date_order: p.dates },
+      state: sql.lit('receiving' as const),
       ...{
         chunks: zero,
         next_chunk: zero,

@@ -2,6 +2,7 @@ import Type from 'typebox';
 import { type Deployment, listOperation, operation } from '../deployment.ts';
 import { problem } from '../errors.ts';
 import { presetNames } from '../exports/presets.ts';
+import { dateOrders } from '../exports/read-cells.ts';
 import { hasStoredResponse, withIdempotency } from '../idempotency/idempotency.ts';
 import type { RouteRequest, RouteResponse } from '../lib/http/route.ts';
 import { startParts } from '../lib/http/server/responses.ts';
@@ -57,6 +58,14 @@ const query = Type.Object({
       examples: ['USD'],
     }),
   ),
+  dates: Type.Optional(
+    Type.Enum([...dateOrders], {
+      description:
+        'The order of the month, the day and the year in dates such as 5/1/2024. Without it, the service recognizes the ' +
+        'order if the dates of the file leave no doubt. It always reads 2024-05-01 and 1 May 2024.',
+      examples: ['mdy'],
+    }),
+  ),
 });
 
 export const create = operation({
@@ -73,8 +82,8 @@ export const create = operation({
     bytesMax: 1024 * MEBIBYTE,
     timeoutMs: UPLOAD_MS,
     description:
-      'CSV (RFC 4180) whose first line has the names of the columns, or NDJSON, in UTF-8: at most 1,000,000 rows of 1 MiB ' +
-      'each, in 15 minutes. Until they are imported, they count as stored texts of the account.',
+      'CSV (RFC 4180) whose first line has the names of the columns, in UTF-8, UTF-16 or Windows-1252, or NDJSON in UTF-8: ' +
+      'at most 1,000,000 rows of 1 MiB each, in 15 minutes. Until they are imported, they count as stored texts of the account.',
   },
   successes: [
     {
@@ -176,7 +185,7 @@ export const cancel = operation({
 type CreateRequest = RouteRequest<Deployment, Type.Static<typeof query>, unknown, unknown>;
 
 function optionsOf({ context, caller, origin, query, header }: CreateRequest) {
-  const { mode = 'upsert', preset = 'petstore', dryRun = false, confirmRemovals, currency } = query;
+  const { mode = 'upsert', preset = 'petstore', dryRun = false, confirmRemovals, currency, dates } = query;
   return {
     ...{
       accountId: caller.accountId,
@@ -187,6 +196,7 @@ function optionsOf({ context, caller, origin, query, header }: CreateRequest) {
       dryRun,
       confirmRemovals,
       currency,
+      dates,
     },
     format: /^\s*text\/csv/i.test(header('content-type')!) ? ('csv' as const) : ('ndjson' as const),
     storedMax: boundOf(context.bounds, caller, 'storedBytes'),

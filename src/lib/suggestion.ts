@@ -9,17 +9,41 @@ export function suggestion(text: string, names: readonly string[]): string {
  * near name are wrong, missing, extra or swapped.
  */
 export function nearest(text: string, names: readonly string[]): string | undefined {
+  return nearestOf(text, names).best;
+}
+
+/**
+ * Returns the value that is most like a text, as `nearest` does, but none that could reverse its meaning: no code of one or
+ * two letters, which are as near to each other as to any text, none of two that are equally near, and no opposite, such as
+ * `available` for `unavailable`.
+ */
+export function nearestValue(text: string, values: readonly string[]): string | undefined {
+  const { best, isTied } = nearestOf(
+    text,
+    values.filter(value => value.length > CODE_LENGTH_MAX),
+  );
+  if (best === undefined || isTied) return undefined;
+  const [one, other] = [text.toLowerCase(), best.toLowerCase()];
+  return one !== other && one.replace(NEGATION, '') === other.replace(NEGATION, '') ? undefined : best;
+}
+
+const CODE_LENGTH_MAX = 2;
+const NEGATION = /^(un|in|not?|non)[ _-]*/;
+
+function nearestOf(text: string, names: readonly string[]) {
   const wanted = text.toLowerCase();
   let best: string | undefined;
+  let isTied = false;
   let least = Number.POSITIVE_INFINITY;
   for (const name of names) {
     const tolerance = Math.max(1, Math.floor(name.length / 3));
     if (Math.abs(name.length - text.length) > tolerance) continue;
     const distance = editDistance(wanted, name.toLowerCase());
+    if (distance === least) isTied = true;
     if (distance > tolerance || distance >= least) continue;
-    [best, least] = [name, distance];
+    [best, least, isTied] = [name, distance, false];
   }
-  return best;
+  return { best, isTied };
 }
 
 /** Returns the optimal string alignment distance: letters changed, missing, extra, or two neighbors swapped. */

@@ -118,4 +118,5 @@ export const migrations: readonly Migration[] = [
     up: ({ int, end }) => [`create table sandbox_accounts (account_id ${int} not null primary key) ${end}`],
   },
   longValues,
+  addColumn('0043-import-dates', 'imports', 'date_order', 'text'),
 ];

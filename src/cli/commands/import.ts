@@ -5,6 +5,7 @@ import { addAbortSignal, type Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { getAccount } from '../../accounts/accounts.ts';
 import { type ExportPreset, presetNames } from '../../exports/presets.ts';
+import { dateOrders } from '../../exports/read-cells.ts';
 import { categoryRulesOf } from '../../imports/apply-row.ts';
 import { type ImportError, type ImportRow, importById, importErrors, importOf } from '../../imports/import.ts';
 import { type ImportDeps, stepOf } from '../../imports/import-job.ts';
@@ -25,7 +26,7 @@ export const importAnimals: Command = {
   summary: 'Import animals of an account from a CSV or NDJSON file.',
   details:
     'Adds and changes animals beside a running server, and prints the first errors with their lines. A row with an error changes nothing; the others are imported, and the command exits with 1. Interrupted with Ctrl-C, it cancels the import: what it has done stays, and running it again does the rest. If the command is killed, a running server completes the import, or else the next import of the account does. Photos are fetched by the server; the command does not wait for them.',
-  arguments: { ...accountArgument, FILE: 'The file, in UTF-8; `-` is standard input.' },
+  arguments: { ...accountArgument, FILE: 'The file; `-` is standard input.' },
   options: {
     format: {
       description: 'The format; where absent, ndjson if the name of the file ends with .ndjson, and csv otherwise.',
@@ -50,6 +51,11 @@ export const importAnimals: Command = {
       value: 'N',
     },
     currency: { description: 'The currency (ISO 4217) of fees in columns of other programs.', value: 'CODE' },
+    dates: {
+      description: 'The order of dates such as 5/1/2024; where absent, it is recognized if there is no doubt.',
+      value: 'ORDER',
+      choices: dateOrders,
+    },
     deployment: deploymentOption,
   },
   examples: {
@@ -131,6 +137,7 @@ function givenOptions({ options, arguments: { FILE: path } }: Invocation) {
         ? undefined
         : parseInteger('--confirm-removals', confirmRemovals, 0, Number.MAX_SAFE_INTEGER),
     currency,
+    dates: options['dates'] as ImportOptions['dates'],
   };
 }
 
@@ -209,7 +216,7 @@ function outputOf(
   earlier: ImportRow | undefined,
 ): CommandOutput {
   const value = importOf(row, bounds, errors);
-  const { state, failed, dryRun, removals, error } = value;
+  const { state, failed, dryRun, removals, error, dates } = value;
   const waiting = state === 'running' ? value.photosWanted - value.photosFetched - value.photosFailed : 0;
   const more = failed + value.warnings - errors.length;
   const counts = [
@@ -222,6 +229,7 @@ function outputOf(
     ...(more > 0 ? [`${more} more errors and warnings are not shown.`] : []),
     ...(error ? [`The import failed: ${error.message}`] : []),
     ...(removals?.needConfirmation && error ? [`To delete them, add --confirm-removals ${removals.count}.`] : []),
+    ...(dates ? [`Dates are read as ${dates}.`] : []),
     ...(state === 'canceled' ? ['The import was canceled. What it has done stays; run it again to do the rest.'] : []),
     `${dryRun ? 'Dry run, nothing was changed' : `Import ${value.id}`}: ${counts}`,
     ...(waiting > 0 ? [`${waiting} photos wait: the server fetches them while it runs.`] : []),

@@ -1,4 +1,5 @@
 import type { ExportPreset } from '../../exports/presets.ts';
+import type { DateOrder } from '../../exports/read-cells.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { countText } from '../../lib/text.ts';
 import { boundOf } from '../../plans/plan.ts';
@@ -23,6 +24,12 @@ export const presetTitles: Readonly<Record<ExportPreset, string>> = {
   asm3: 'Animal Shelter Manager (ASM3)',
   adoptapet: 'Adopt a Pet',
   rescuegroups: 'RescueGroups',
+};
+
+export const dateOrderTitles: Readonly<Record<DateOrder, string>> = {
+  mdy: 'Month first: 12/31/2026',
+  dmy: 'Day first: 31/12/2026',
+  ymd: 'Year first: 2026-12-31',
 };
 
 /** The errors that the page shows; the file has all of them. */
@@ -81,6 +88,7 @@ ${facts([
       : stateBadge(row),
   ],
   ['File', html`${row.format === 'csv' ? 'CSV' : 'NDJSON'}, ${presetTitles[row.preset as ExportPreset] ?? row.preset}`],
+  ...(row.date_order === null ? [] : [['Dates', dateOrderTitles[row.date_order]] as const]),
   ['Arrived', timeHtml(row.created_at)],
   ['Rows', countText(row.row_count)],
   ...countsOf(row).map(([name, count]) => [name[0]!.toUpperCase() + name.slice(1), countText(count)] as const),

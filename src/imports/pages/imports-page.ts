@@ -15,7 +15,7 @@ import { activateImport, cancelImport, getImport, importPreviewed, listImports }
 import type { ImportOptions } from '../options.ts';
 import { receiveImport } from '../receive.ts';
 import { recognizeFormat } from './format.ts';
-import { countsText, importView, presetTitles, stateBadge } from './import-view.ts';
+import { countsText, dateOrderTitles, importView, presetTitles, stateBadge } from './import-view.ts';
 
 /** The largest file that the page takes. It arrives in the time of other requests; the API has more for larger ones. */
 const FILE_BYTES_MAX = 100 * 1024 * 1024;
@@ -95,21 +95,24 @@ interface Sent {
   readonly mode: string;
   readonly preset: string;
   readonly currency: string;
+  readonly dates: string;
   readonly errors: Readonly<Record<string, string>>;
 }
 
-const nothingSent: Sent = { mode: 'upsert', preset: 'petstore', currency: '', errors: {} };
+const nothingSent: Sent = { mode: 'upsert', preset: 'petstore', currency: '', dates: '', errors: {} };
 
 function sentIn({ form }: AccountVisit): Sent {
   const mode = form.get('mode') ?? nothingSent.mode;
   const preset = form.get('preset') ?? nothingSent.preset;
   const currency = (form.get('currency') ?? '').trim().toUpperCase();
+  const dates = form.get('dates') ?? nothingSent.dates;
   const errors = {
     ...(!Object.hasOwn(modeTitles, mode) && { mode: 'Choose one of these.' }),
     ...(!presetNames.some(name => name === preset) && { preset: 'Choose one of these.' }),
+    ...(!Object.hasOwn(dateTitles, dates) && { dates: 'Choose one of these.' }),
     ...(!/^([A-Z]{3})?$/.test(currency) && { currency: 'Must be three letters, such as EUR.' }),
   };
-  return { mode, preset, currency, errors };
+  return { mode, preset, currency, dates, errors };
 }
 
 /** Stores the file, and begins its dry run. Returns the id of the import. */
@@ -120,6 +123,7 @@ async function preview({ deployment, account, origin, file }: AccountVisit, sent
     ...{ accountId: account.id, plan: account.plan, origin, dryRun: true, keepsFile: true },
     ...{ mode: sent.mode as ImportOptions['mode'], preset: sent.preset as ImportOptions['preset'] },
     ...{ format: recognized.format, confirmRemovals: undefined, currency: sent.currency || undefined },
+    dates: (sent.dates || undefined) as ImportOptions['dates'],
     storedMax: boundOf(deployment.bounds, account, 'storedBytes'),
   });
   await deployment.database.write(tx => activateImport(tx, id, deployment.bounds));
@@ -131,6 +135,9 @@ const modeTitles = {
   upsert: 'Add and change the animals of the file',
   replace: 'Add and change them, and delete my other animals',
 } as const;
+
+/** The orders of dates. Without one, it is recognized. */
+const dateTitles: Readonly<Record<string, string>> = { '': 'Recognize them', ...dateOrderTitles };
 
 async function listView(visit: AccountVisit, sent = nothingSent): Promise<View> {
   const { deployment, account } = visit;
@@ -157,7 +164,7 @@ ${pageLinks(visit, found)}`,
   };
 }
 
-function uploadForm(visit: AccountVisit, { mode, preset, currency, errors }: Sent) {
+function uploadForm(visit: AccountVisit, { mode, preset, currency, dates, errors }: Sent) {
   const modes = Object.entries(modeTitles);
   const storedMax = boundOf(visit.deployment.bounds, visit.account, 'storedBytes');
   const limit =
@@ -176,12 +183,16 @@ ${choices('radio', {
   ...{ name: 'mode', label: 'What to do', error: errors['mode'] },
   choices: modes.map(([value, label]) => ({ value, label, checked: value === mode })),
 })}
+${select({
+  ...{ name: 'dates', label: 'Dates in the file', error: errors['dates'] },
+  choices: Object.entries(dateTitles).map(([value, label]) => ({ value, label, checked: value === dates })),
+})}
 ${field({
   ...{ name: 'currency', label: 'Currency of fees', value: currency, error: errors['currency'] },
   ...{ hint: 'For columns of other programs: three letters, such as USD.', maxLength: 3, optional: true },
 })}
 <div class="field"><label for="file">File</label>
-<p class="hint" id="file-hint">CSV or NDJSON in UTF-8, ${limit}. It must arrive within 30 seconds. The <a href="/reference/importPets">API</a> takes ${storedMax > FILE_BYTES_MAX ? 'larger files' : 'files that take longer'}.</p>
+<p class="hint" id="file-hint">CSV as spreadsheet programs save it, or NDJSON, ${limit}. It must arrive within 30 seconds. The <a href="/reference/importPets">API</a> takes ${storedMax > FILE_BYTES_MAX ? 'larger files' : 'files that take longer'}.</p>
 <input id="file" name="file" type="file" accept=".csv,.ndjson,.jsonl,.txt,text/csv,application/x-ndjson" required aria-describedby="file-hint"></div>
 <button>Preview the changes</button>
 </form>`;

@@ -1,0 +1,171 @@
+import { DAY_MS, formatDate, parseDate } from '../lib/time.ts';
+
+const words = (text: string) => new Set(text.split(' '));
+const yes = words('y yes true t 1 x ✓ ✔');
+const no = words('n no false f 0');
+const unknown = new Set(['u', 'unknown', 'unk', '?', 'n/a', 'na', 'not sure', 'not known', 'not tested', 'untested']);
+
+/** Returns the answer in a cell, in any case: `yes` for Y, TRUE, 1 and x; `undefined` if it is none. */
+export function answerIn(cell: string): 'yes' | 'no' | 'unknown' | undefined {
+  const word = cell.trim().toLowerCase();
+  return yes.has(word) ? 'yes' : no.has(word) ? 'no' : unknown.has(word) ? 'unknown' : undefined;
+}
+
+/** What people write for a choice. Only the choices of the column count, so `m` is `male` or `medium`. */
+const synonyms: readonly (readonly [word: string, choice: string])[] = [
+  ...words('f fem girl')
+    .values()
+    .map(word => [word, 'female'] as const),
+  ...words('m boy')
+    .values()
+    .map(word => [word, 'male'] as const),
+  ['s', 'small'],
+  ['m', 'medium'],
+  ['med', 'medium'],
+  ['l', 'large'],
+  ...['xl', 'x-large', 'extra large', 'extra-large', 'very large'].map(word => [word, 'xlarge'] as const),
+  ...words('puppy kitten infant')
+    .values()
+    .map(word => [word, 'baby'] as const),
+  ['juvenile', 'young'],
+  ['adoptable', 'available'],
+  ...['hold', 'on hold', 'reserved', 'adoption pending'].map(word => [word, 'pending'] as const),
+  ['adopted', 'sold'],
+];
+
+/** Returns the choice that a cell names in any case, or by a usual word; `undefined` if it names none. */
+export function choiceIn(choices: readonly string[], cell: string): string | undefined {
+  const word = cell.trim().toLowerCase();
+  if (choices.includes(word)) return word;
+  const answer = choices.includes('unknown') ? answerIn(word) : undefined;
+  if (answer !== undefined && choices.includes(answer)) return answer;
+  return synonyms.find(([synonym, choice]) => synonym === word && choices.includes(choice))?.[1];
+}
+
+/** The orders of the day, the month and the year in dates such as 5/1/2024. */
+export const dateOrders = ['mdy', 'dmy', 'ymd'] as const;
+export type DateOrder = (typeof dateOrders)[number];
+
+/** A date that has a year of four digits first, or names its month, can be read in one way. */
+const CERTAIN = 'certain';
+
+/** Returns the dates (YYYY-MM-DD) that a cell can mean, by order. A time after the date does not count. */
+export function datesIn(cell: string, now: number): ReadonlyMap<DateOrder | typeof CERTAIN, string> {
+  const date = cell.trim().replace(/[ T]\d{1,2}:\d\d.*$/, '');
+  const named = namedMonth(date, now);
+  if (named !== undefined) return new Map([[CERTAIN, named]]);
+  const [, first, separator, second, third] = /^(\d{1,4})([-/.])(\d{1,2})\2(\d{1,4})$/.exec(date) ?? [];
+  if (first === undefined) return new Map();
+  const found: [DateOrder | typeof CERTAIN, string | undefined][] =
+    first.length === 4
+      ? [[CERTAIN, isoDate(first, second!, third!, now)]]
+      : [
+          ['mdy', isoDate(third!, first, second!, now)],
+          ['dmy', isoDate(third!, second!, first, now)],
+          // With slashes, the year is hardly ever first.
+          ['ymd', first.length === 2 && separator === '-' ? isoDate(first, second!, third!, now) : undefined],
+        ];
+  return new Map(found.filter((reading): reading is [DateOrder, string] => reading[1] !== undefined));
+}
+
+/** Returns the date in a cell; `unclear` if it depends on an order that is not known, `undefined` if the cell has none. */
+export function dateIn(cell: string, order: DateOrder | undefined, now: number): string | 'unclear' | undefined {
+  const dates = datesIn(cell, now);
+  if (dates.has(CERTAIN)) return dates.get(CERTAIN);
+  if (order !== undefined) return dates.get(order);
+  const different = new Set(dates.values());
+  return different.size > 1 ? 'unclear' : [...different][0];
+}
+
+/** Recognizes the order of dates from all cells with dates of a file. */
+export class DateOrders {
+  readonly #possible = new Set<DateOrder>(dateOrders);
+  #isSeen = false;
+  #isCertain = false;
+
+  see(cell: string, now: number): void {
+    const dates = datesIn(cell, now);
+    if (dates.has(CERTAIN)) this.#isCertain = true;
+    else if (dates.size > 0) {
+      this.#isSeen = true;
+      for (const order of dateOrders) if (!dates.has(order)) this.#possible.delete(order);
+    }
+  }
+
+  /** The order; `undefined` if the file has no dates, or ones that leave a doubt. */
+  get order(): DateOrder | undefined {
+    if (!this.#isSeen) return this.#isCertain ? 'ymd' : undefined;
+    const [order] = this.#possible;
+    return this.#possible.size === 1 ? order : undefined;
+  }
+}
+
+const months = 'jan feb mar apr may jun jul aug sep oct nov dec'.split(' ');
+
+/** Returns the date of a text such as `1 May 2024`, `1-May-24` or `May 1, 2024`. */
+function namedMonth(text: string, now: number): string | undefined {
+  const [, day, month, year] =
+    /^(\d{1,2})[ .-]+([a-z]{3,9})\.?[ ,-]+(\d{2}|\d{4})$/i.exec(text) ??
+    reordered(/^([a-z]{3,9})\.? +(\d{1,2})(?:st|nd|rd|th)?,? +(\d{4})$/i.exec(text));
+  const index = months.indexOf((month ?? '').slice(0, 3).toLowerCase());
+  return index < 0 ? undefined : isoDate(year!, String(index + 1), day!, now);
+}
+
+function reordered(match: RegExpExecArray | null): (string | undefined)[] {
+  return match === null ? [] : ['', match[2], match[1], match[3]];
+}
+
+function isoDate(year: string, month: string, day: string, now: number): string | undefined {
+  if (year.length !== 2 && year.length !== 4) return undefined;
+  const text = `${fullYear(year, now)}-${month.padStart(2, '0')}-${day.padStart(2, '0')}`;
+  return parseDate(text) === undefined ? undefined : text;
+}
+
+/** Returns a year with four digits. Of two digits, it is at most the next year: animals have been born and have come in. */
+function fullYear(year: string, now: number): string {
+  if (year.length === 4) return year;
+  const next = new Date(now).getUTCFullYear() + 1;
+  const century = Math.floor(next / 100) - (Number(year) > next % 100 ? 1 : 0);
+  return `${century}${year}`;
+}
+
+const units: readonly (readonly [pattern: RegExp, unit: string])[] = [
+  [/^(lbs?|pounds?|#)$/, 'lb'],
+  [/^(kgs?|kilos?|kilograms?)$/, 'kg'],
+  [/^(oz|ounces?)$/, 'oz'],
+  [/^(g|grams?)$/, 'g'],
+];
+
+/** Returns the weight in a cell such as `12 lb`, `5,4 kg` or `8 lb 4 oz`; `undefined` if it has none, or no unit is known. */
+export function weightIn(cell: string, unit?: string): { readonly value: number; readonly unit: string } | undefined {
+  const text = cell.trim().toLowerCase();
+  const [, pounds, ounces] =
+    /^(\d{1,6}) *(?:lbs?|pounds?)\.?,? *(\d{1,2}(?:\.\d+)?) *(?:oz|ounces?)\.?$/.exec(text) ?? [];
+  if (pounds !== undefined)
+    return { value: Number(pounds) + Math.round((Number(ounces) / 16) * 1000) / 1000, unit: 'lb' };
+  const [, number, name] = /^(\d{1,6}(?:[.,]\d{1,6})?) *([a-z#]*)\.?$/.exec(text) ?? [];
+  if (number === undefined || /,\d{3}$/.test(number)) return undefined;
+  const named = name === '' ? unit : units.find(([pattern]) => pattern.test(name!))?.[1];
+  return named === undefined ? undefined : { value: Number(number.replace(',', '.')), unit: named };
+}
+
+const spans = { y: 365.25 * DAY_MS, mo: 30.4375 * DAY_MS, w: 7 * DAY_MS, d: DAY_MS };
+
+/**
+ * Returns the day of birth (YYYY-MM-DD) of an age such as `2 years 3 months`, `8 wks` or `4`, which are years, and the
+ * days that it is exact to; `undefined` if the cell has no age.
+ */
+export function birthIn(cell: string, now: number): { readonly date: string; readonly days: number } | undefined {
+  const text = cell.trim().toLowerCase();
+  const parts = /^\d{1,2}([.,]\d{1,2})?$/.test(text) ? [[text, text, 'y']] : [...text.matchAll(AGE_PART)];
+  const isWhole = parts.map(([part]) => part).join('').length === text.length;
+  if (parts.length === 0 || !isWhole) return undefined;
+  const lengths = parts.map(([, , unit]) => spans[unit!.startsWith('m') ? 'mo' : (unit![0] as 'y')]);
+  const age = parts.reduce((sum, [, number], index) => sum + Number(number!.replace(',', '.')) * lengths[index]!, 0);
+  if (age > AGE_MAX_MS) return undefined;
+  return { date: formatDate(now - age), days: Math.min(...lengths) / DAY_MS };
+}
+
+const AGE_PART =
+  /(\d{1,4}(?:[.,]\d{1,2})?) *(y|yrs?|years?|m|mos?|mths?|months?|w|wks?|weeks?|d|days?)\b\.?(?: old)?(?:,? *(?:and *)?)/g;
+const AGE_MAX_MS = 200 * spans.y;
