@@ -140,6 +140,17 @@ const species: DerivedColumn = {
 
 const lifeStage: DerivedColumn = { print: ({ age }) => String(age ?? ''), parse: ageOf };
 
+/** The day of an intake, which is of the kind `other` if the file does not say more. */
+const intakeDate: DerivedColumn = {
+  print: ({ intake }) => (intake as { date: string } | undefined)?.date ?? '',
+  parse(cell, context) {
+    if (cell.trim() === '') return { intake: null };
+    const isKnown = context.pet?.['intake'] || context.cell('intake.kind').trim() !== '';
+    return { intake: { date: dateOf(cell, context), ...(!isKnown && { kind: 'other' }) } };
+  },
+  holds: 'date',
+};
+
 /** The columns of presets that are written from more than one field, or read into more than one. */
 export const derivedColumns: Readonly<Record<string, DerivedColumn>> = {
   externalId: {
@@ -214,14 +225,8 @@ export const derivedColumns: Readonly<Record<string, DerivedColumn>> = {
     print: ({ group }) => (group as { id: string } | undefined)?.id ?? '',
     parse: (id, { pet }) => ({ group: id === '' ? null : { id, ...(!pet?.['group'] && { kind: 'litter' }) } }),
   },
-  intakeDate: {
-    print: ({ intake }) => (intake as { date: string } | undefined)?.date ?? '',
-    parse(cell, context) {
-      if (cell.trim() === '') return { intake: null };
-      return { intake: { date: dateOf(cell, context), ...(!context.pet?.['intake'] && { kind: 'other' }) } };
-    },
-    holds: 'date',
-  },
+  intakeDate,
+  'intake.date': { ...intakeDate, field: 'intake/date' },
   ...Object.fromEntries(photoColumns.map((name, index) => [name, photo(index)])),
 };
 

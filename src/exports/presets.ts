@@ -79,7 +79,7 @@ const ownAliases: Readonly<Record<string, readonly string[]>> = {
   'traits.houseTrained': ['houseTrained', 'housebroken'],
   'traits.specialNeeds': ['specialNeeds'],
   'traits.declawed': ['declawed'],
-  'intake.date': ['intakeDate', 'arrivalDate'],
+  'intake.date': ['intake', 'arrivalDate', 'entryDate'],
   microchips: ['microchip', 'chip'],
 };
 

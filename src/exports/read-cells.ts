@@ -30,6 +30,10 @@ const synonyms: readonly (readonly [word: string, choice: string])[] = [
   ['juvenile', 'young'],
   ['adoptable', 'available'],
   ...['hold', 'on hold', 'reserved', 'adoption pending'].map(word => [word, 'pending'] as const),
+  // Petfinder: an animal that was found waits for its owner.
+  ...words('f found')
+    .values()
+    .map(word => [word, 'pending'] as const),
   ['adopted', 'sold'],
 ];
 

@@ -32,12 +32,17 @@ export function bindColumns(preset: ExportPreset, names: readonly string[]) {
       bound.add(column);
       return column;
     }
-    const isIgnored = name.trim() === '' || (preset === 'asm3' && isAsm3Column(name));
-    if (!isIgnored) unknown.push(name);
+    if (name.trim() !== '' && !otherColumns[preset]?.(name)) unknown.push(name);
     return undefined;
   });
   return { columns, unknown };
 }
+
+/** Report whether a program has a column of this name that animals have no field for. */
+const otherColumns: Partial<Record<ExportPreset, (name: string) => boolean>> = {
+  asm3: isAsm3Column,
+  petfinder: name => /^(internal|displayadoptionfee|adoptionfeewaived|noother|noothernote)$/.test(foldedName(name)),
+};
 
 function foldedName(name: string): string {
   return name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '');

@@ -145,5 +145,175 @@ overEachEngine(engine => {
         assert.deepEqual([animals['B'].age, animals['B'].goodWith], ['baby', { cats: 'unknown', dogs: 'no' }]);
       });
     });
+
+    for (const [name, dates, pounds] of [
+      ['libreoffice-calc.csv', 'mdy', 9.5],
+      ['libreoffice-calc-windows-1252.csv', 'dmy', undefined],
+      ['gnumeric.csv', 'ymd', 9.5],
+      ['gnumeric-semicolons.csv', 'mdy', 9.5],
+      ['excel-csv.csv', 'mdy', 9.5],
+      ['excel-csv-semicolons.csv', 'mdy', 9.5],
+      ['excel-csv-utf-8.csv', 'mdy', 9.5],
+      ['excel-unicode-text.txt', 'mdy', 9.5],
+    ] as const) {
+      it(`can be a list saved as ${name}`, async () => {
+        const key = await newOwner();
+        const file = await fileNamed(name);
+        const tried = await importing(key, file, '?dryRun=true');
+        assert.deepEqual(
+          [tried.created, tried.failed, tried.warnings, tried.dates],
+          [3, 0, 0, dates],
+          JSON.stringify(tried),
+        );
+        const animals = await animalsOf(key, file);
+        assert.partialDeepStrictEqual(animals['R-101'], {
+          name: 'Zoë',
+          categoryId: 1,
+          sex: 'female',
+          breeds: { primary: 'Beagle' },
+          colors: { primary: 'Black' },
+          birthDate: '2023-04-13',
+          weight: { value: 24, unit: 'lb' },
+          goodWith: { cats: 'yes', dogs: 'no', children: 'unknown' },
+          traits: { spayedNeutered: 'yes' },
+          intake: { date: '2026-10-12', kind: 'other' },
+          tags: ['playful', 'calm'],
+          description: 'Likes "squeaky" toys; chews them.\nWalks on a lead.',
+        });
+        const { birthDate, weight, goodWith } = animals['R-102'];
+        assert.deepEqual([birthDate, goodWith], ['2025-11-02', { cats: 'yes', dogs: 'no', children: 'unknown' }]);
+        assert.deepEqual(weight, pounds ? { value: pounds, unit: 'lb' } : { value: 4.3, unit: 'kg' });
+        assert.deepEqual([animals['R-103'].name, animals['R-103'].sex], ['Nuño', 'unknown']);
+        const again = await importing(key, file, '?mode=replace');
+        assert.deepEqual([again.unchanged, again.failed, again.warnings, again.removed], [3, 0, 0, 0]);
+      });
+    }
+
+    it('can be a list for Petfinder', async () => {
+      const key = await newOwner();
+      const file = await fileNamed('petfinder.csv');
+      const tried = await importing(key, file, '?preset=petfinder&currency=USD&dryRun=true');
+      assert.deepEqual(
+        [tried.created, tried.failed, tried.warnings, tried.dates],
+        [4, 0, 0, 'ymd'],
+        JSON.stringify(tried),
+      );
+      assert.deepEqual([tried.photosWanted, tried.photosFailed], [1, 0]);
+      const animals = await animalsOf(key, String(file).replace(/https:[^,]*/, ''), '?preset=petfinder&currency=USD');
+      assert.deepEqual(
+        ['P-1', 'P-2', 'P-3', 'P-4'].map(id => [animals[id].status, animals[id].categoryId]),
+        [
+          ['available', 1],
+          ['sold', 1],
+          ['pending', 2],
+          ['pending', 4],
+        ],
+      );
+      assert.deepEqual(animals['P-1'].goodWith, { cats: 'no', children: 'yes' });
+    });
+
+    describe('dates', () => {
+      const file = (...dates: string[]) =>
+        `code,name,species,dob\n${dates.map((date, row) => `D-${row},Rex,Dog,"${date}"\n`).join('')}`;
+      const born = (animals: Record<string, { birthDate: string }>) =>
+        Object.values(animals).map(({ birthDate }) => birthDate);
+
+      it('are read in the order that is sent, or that a file leaves no doubt about', async () => {
+        for (const [query, dates, expected] of [
+          ['', ['4/2/2023', '04/13/2024 00:00', '5 May 2022'], ['2023-04-02', '2024-04-13', '2022-05-05']],
+          [
+            '',
+            ['4.2.2023', '13.4.2024', '2020-1-2', 'May 1, 2021'],
+            ['2023-02-04', '2024-04-13', '2020-01-02', '2021-05-01'],
+          ],
+          ['', ['4/2/23', '4/30/98', '7-Mar-24'], ['2023-04-02', '1998-04-30', '2024-03-07']],
+          ['', ['2/2/2023'], ['2023-02-02']],
+          ['?dates=dmy', ['4/2/2023', '2/4/99'], ['2023-02-04', '1999-04-02']],
+          ['?dates=mdy', ['4/2/2023'], ['2023-04-02']],
+          ['?dates=ymd', ['23-04-02'], ['2023-04-02']],
+        ] as const) {
+          assert.deepEqual(born(await animalsOf(await newOwner(), file(...dates), query)), expected, dates.join());
+        }
+      });
+
+      it('are errors if their order is not clear, or is another one than was sent', async () => {
+        const key = await newOwner();
+        const unclear = await importing(key, file('4/2/2023', '5/5/2023', '2023-31-05'));
+        assert.equal(unclear.dates, undefined);
+        assert.deepEqual(errorsOf(unclear), ['2,dob,date_order_required', '4,dob,invalid_value']);
+        const contrary = await importing(key, file('4/13/2023', '13/4/2023', '4/2/2023'), '?dryRun=true');
+        assert.deepEqual(errorsOf(contrary), ['4,dob,date_order_required']);
+        const wrong = await importing(key, file('13/4/2023'), '?dates=mdy&dryRun=true');
+        assert.deepEqual([wrong.dates, errorsOf(wrong)], ['mdy', ['2,dob,invalid_value']]);
+      });
+    });
+
+    it('can have ages and weights as people write them', async () => {
+      const key = await newOwner();
+      const list =
+        'Code,Name,Category,Age,Weight\nA,Rex,Dog,2 years 3 months,12 lb 8 oz\nB,Mia,cat,8 wks old,900 g\nC,Leo,2,Senior,"5,4kg"\n';
+      const animals = await animalsOf(key, list);
+      assert.deepEqual(
+        ['A', 'B', 'C'].map(code => [animals[code].age, animals[code].birthDatePrecision, animals[code].weight]),
+        [
+          ['adult', 'estimated', { value: 12.5, unit: 'lb' }],
+          ['baby', 'estimated', { value: 900, unit: 'g' }],
+          ['senior', undefined, { value: 5.4, unit: 'kg' }],
+        ],
+      );
+      const again = await importing(key, list);
+      assert.deepEqual([again.unchanged, again.updated], [3, 0]);
+      const wrong = await importing(key, 'code,name,species,weight,age\nD,Max,Dog,12,old\n');
+      assert.deepEqual(errorsOf(wrong), ['2,weight,invalid_value', '2,age,invalid_value']);
+    });
+
+    it('have one animal of an identifier, whatever spaces are around it', async () => {
+      const key = await newOwner();
+      const head = 'externalId,name,categoryId\n';
+      await importing(key, `${head} E1,Rex,1\n`);
+      const result = await importing(key, `${head}E1 ,Rex,1\n E1,Max,1\n`);
+      assert.deepEqual([result.unchanged, errorsOf(result)], [1, ['3,duplicate_row']]);
+      // Identifiers that have spaces stay those of their animals.
+      await call(key, 'POST', '/pets', { name: 'Old', categoryId: 1, externalId: ' E2' });
+      const replaced = await importing(key, `${head}E1,Rex,1\n E2,Older,1\n`, '?mode=replace');
+      assert.deepEqual([replaced.unchanged, replaced.updated, replaced.created, replaced.removed], [1, 1, 0, 0]);
+    });
+
+    it('have all errors of a row at once', async () => {
+      const key = await newOwner();
+      const result = await importing(
+        key,
+        'externalId,name,species,sex,birthDate,energy,microchips,photo\n' +
+          'A,,Dogg,femal,2999-01-01,9,12345,x\n,Mia,Cat,mal,,3,,\n',
+      );
+      assert.deepEqual(errorsOf(result), [
+        '1,photo,unknown_column',
+        '2,species,category_not_found,Dog',
+        '2,sex,invalid_value,female',
+        '2,birthDate,out_of_range',
+        '2,name,required',
+        '2,energy,out_of_range',
+        '2,microchips,invalid_value',
+        '3,externalId,required',
+        '3,sex,invalid_value,male',
+      ]);
+    });
+
+    it('get no suggestion that reverses the meaning of a value', async () => {
+      const key = await newOwner();
+      const result = await importing(
+        key,
+        'ID,AnimalName,Type,Status,Sex,Altered,coat_length\nA,Rex,Dog,Z,W,2,Shord\n',
+        '?preset=petfinder',
+      );
+      assert.deepEqual(errorsOf(result), [
+        '2,Status,invalid_value',
+        '2,Sex,invalid_value',
+        '2,Altered,invalid_value',
+        '2,coat_length,invalid_value,Short',
+      ]);
+      const own = await importing(key, 'code,name,species,status,sex\nA,Rex,Dog,unavailable,emale\n');
+      assert.deepEqual(errorsOf(own), ['2,status,invalid_value', '2,sex,invalid_value']);
+    });
   });
 });
