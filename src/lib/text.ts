@@ -104,6 +104,17 @@ const foldedLetters: Readonly<Record<string, string>> = {
   œ: 'oe',
 };
 
+/** Returns the words of a text, in order: folded, split at all but letters and digits, and cut after 40 code points. */
+export function wordsIn(text: string): string[] {
+  const words = foldedText(text).split(notInWords);
+  return words
+    .filter(word => word !== '')
+    .map(word => (word.length > WORD_LENGTH_MAX ? [...word].slice(0, WORD_LENGTH_MAX).join('') : word));
+}
+
+const notInWords = /[^\p{L}\p{N}]+/u;
+const WORD_LENGTH_MAX = 40;
+
 /** Returns a whole number as people read it: `10,000`. */
 export function countText(count: number): string {
   return count.toLocaleString('en');

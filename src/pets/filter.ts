@@ -26,7 +26,7 @@ export interface PetFilter {
   readonly place?: unknown;
   /** Only the pets with these traits. */
   readonly traits?: TraitFilter | undefined;
-  /** Only the pets that have, for each of these, a word that begins so; see `beginningsIn`. */
+  /** Only the pets that match a search for these words, as `wordsIn` returns them; see `termsOf`. */
   readonly words?: readonly string[] | undefined;
   readonly sort: PetSort;
   /** In a list by ascending id, only the pets with ids in this range. It does not bind cursors. */
@@ -52,8 +52,17 @@ export function petList({
   else if (ownerId !== undefined) list.push({ ownerId });
   else if (ownerIds !== undefined) list.push({ ownerIds });
   if (traits !== undefined) list.push({ traits: Object.entries(traits).sort() });
-  if (words !== undefined) list.push({ words });
+  if (words !== undefined) list.push({ words: beginningsAmong(words) });
   return list;
+}
+
+/**
+ * Returns the words without those that begin another one, sorted: what cursors of lists have been bound to since the first release.
+ * Two releases can serve the pages of one walk.
+ */
+function beginningsAmong(words: readonly string[]): string[] {
+  const sorted = [...new Set(words)].sort();
+  return sorted.filter((word, index) => sorted[index + 1]?.startsWith(word) !== true);
 }
 
 /** Returns the filter by the accounts that are in each of the lists that there are. */

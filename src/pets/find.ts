@@ -5,10 +5,12 @@ import { listPets, type PetViews } from './list.ts';
 import { listNearestPets, type Nearby, withDistances } from './near.ts';
 import type { FullPet, PetReader } from './pet.ts';
 import { listRandomPets } from './random.ts';
+import { listRelevantPets } from './relevance.ts';
 
 /** A list as callers ask for it: a filter, an order, and the organizations near a place. */
 export interface PetSearch extends Omit<PetFilter, 'sort' | 'range'> {
-  readonly sort: PetSort | 'recent' | 'random' | 'distance';
+  /** `relevance` requires `words`. */
+  readonly sort: PetSort | 'recent' | 'random' | 'distance' | 'relevance';
   /** Requires the filter by their accounts. */
   readonly nearby?: Nearby | undefined;
 }
@@ -32,6 +34,9 @@ export async function findPets<View extends keyof PetViews = 'plain'>(
   function listed(): Promise<Page<PetViews[View]>> {
     if (sort === 'random') return listRandomPets(reader, filter, page, now, view, viewer);
     if (sort === 'distance') return listNearestPets(reader, filter, owned(), page, now, view, viewer);
+    if (sort === 'relevance') {
+      return listRelevantPets(reader, { ...filter, words: filter.words! }, page, now, view, viewer);
+    }
     return listPets(reader, { ...filter, sort: sort === 'recent' ? '-id' : sort }, page, now, view, viewer);
   }
 

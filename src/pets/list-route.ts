@@ -7,6 +7,7 @@ import type { Caller } from '../lib/http/route.ts';
 import { ResponseCache } from '../lib/http/server/response-cache.ts';
 import { onePer } from '../lib/one-per.ts';
 import { anyOfFilter, lineSchema } from '../lib/schemas.ts';
+import { wordsIn } from '../lib/text.ts';
 import { DAY_MS } from '../lib/time.ts';
 import { OrganizationId } from '../organizations/organization.ts';
 import type { Database, Reader } from '../schema.ts';
@@ -20,7 +21,7 @@ import { PetId, type PetReader, PetStatus, Pets, PetView } from './pet.ts';
 import { petIdsOf } from './profile-rules.ts';
 import { nextExpiry } from './reservations.ts';
 import { type TraitFilter, traitFilterOf, traitParameters } from './traits.ts';
-import { beginningsIn, SEARCH_LENGTH_MAX } from './words.ts';
+import { SEARCH_LENGTH_MAX } from './words.ts';
 
 export const listFilters = {
   q: Type.Optional(
@@ -28,9 +29,11 @@ export const listFilters = {
       minLength: 1,
       maxLength: SEARCH_LENGTH_MAX,
       description:
-        'Only animals for which each of these words begins a word of the name, the breeds, the colors or the tags, ' +
-        'without regard to case and accents. A text without letters and digits finds nothing.',
-      examples: ['bel lab'],
+        'Only animals that match each of these words: it begins a word of the name, the breeds, the colors, the tags, or the ' +
+        'names of the category and those above it, or it is the sex, the age, the size or a trait that is `yes`. Singulars and ' +
+        'synonyms count too: `puppies` finds young dogs, `good with kids` those that get along with children. Case and accents ' +
+        'do not matter. A text without letters and digits finds nothing.',
+      examples: ['bel lab', 'puppy', 'dog good with kids'],
     }),
   ),
   status: anyOfFilter(PetStatus, 3, 'Only animals with one of these statuses.'),
@@ -64,12 +67,13 @@ export const listFilters = {
     Type.Boolean({ default: false, description: 'With `updatedSince`: includes deleted animals, as `RemovedPet`.' }),
   ),
   sort: Type.Optional(
-    Type.Enum(['id', '-id', 'name', '-name', 'recent', 'random', 'distance'], {
+    Type.Enum(['id', '-id', 'name', '-name', 'recent', 'random', 'distance', 'relevance'], {
       default: 'id',
       description:
         'The order: by id, or by name (by code point, then by id); a minus sign reverses it. `recent`: the newest first, as ' +
         '`-id`. `random`: by id from a random animal on, once around. `distance`, with `near`: the nearest organization ' +
-        'first, then by id. The last two have no links to previous pages.',
+        'first, then by id. `relevance`, with `q`: the best match first, then the newest; a page ranks the newest matches among ' +
+        'up to 20,000 rows, and older ones follow. The last three have no links to previous pages.',
     }),
   ),
   view: Type.Optional(PetView),
@@ -102,6 +106,9 @@ export const list = listOperation({
     const id = externalId === undefined ? others.id : await idsAmong(database, caller.accountId, externalId, others.id);
     if (sort === 'distance' && others.near === undefined) {
       throw invalidParameter('sort', NEEDS_NEAR, 'invalid_combination');
+    }
+    if (sort === 'relevance' && others.q === undefined) {
+      throw invalidParameter('sort', 'Requires q.', 'invalid_combination');
     }
     const { filter: matching, nearby } = await filterOf(database, caller, others);
     const filter = { ...matching, id };
@@ -162,7 +169,7 @@ export async function filterOf(database: Database, caller: Pick<Caller, 'account
     ...ownersOf([own(ownerId), organizationId, nearby?.organizations.map(({ id }) => id)]),
     place: near === undefined ? undefined : [near, within, organizationId, ownerId],
     traits: traitFilterOf(parameters),
-    words: q === undefined ? undefined : beginningsIn(q),
+    words: q === undefined ? undefined : wordsIn(q),
   };
   return { filter, nearby };
 }

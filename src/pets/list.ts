@@ -1,13 +1,22 @@
 import { type Page, type PageRequest, paginate, SCAN_LIMIT, type Scan } from '../lib/http/pagination/paginate.ts';
-import type { MaybePromise, Reader } from '../schema.ts';
+import type { MaybePromise } from '../schema.ts';
 import { categoriesOf, type PetFilter, petList } from './filter.ts';
 import { withBonds } from './groups.ts';
-import { type FoundIds, MERGED_MAX, mergedIds, padded, type Runs, runsInQuery, runValues } from './merged-ids.ts';
+import { relevanceOf, type TestedRow } from './matching.ts';
+import {
+  type FoundIds,
+  MERGED_MAX,
+  mergedIds,
+  padded,
+  type Runs,
+  runCount,
+  runsInQuery,
+  runValues,
+} from './merged-ids.ts';
 import { endQuery, type PageValues, pageQuery, type Shape } from './page-query.ts';
 import { anyone, type FullPet, fullPetOf, type Pet, type PetReader, type PetRow, petValues } from './pet.ts';
-import { type Search, searchOf } from './search.ts';
+import { type Search, type SearchedReader, searchOf } from './search.ts';
 import { traitValues } from './traits.ts';
-import { hasWords, type SearchedRow } from './words.ts';
 
 export interface PetViews {
   plain: Pet;
@@ -25,7 +34,7 @@ export interface PetViews {
  * @throws {Problem} `invalid_parameter` for a cursor of another list; `search_not_ready`; `overloaded`
  */
 export async function listPets<View extends keyof PetViews = 'plain'>(
-  reader: Reader,
+  reader: SearchedReader,
   filter: PetFilter,
   page: PageRequest,
   now: number,
@@ -54,7 +63,7 @@ export type TraitRow = Pet & Readonly<Record<string, unknown>>;
  * @throws {Problem} as `listPets`
  */
 export async function findTraits(
-  reader: Reader,
+  reader: SearchedReader,
   filter: Omit<PetFilter, 'sort'>,
   scan: Pick<PageRequest, 'request' | 'budget'>,
   now: number,
@@ -63,26 +72,42 @@ export async function findTraits(
   return (await findRows(reader, { ...filter, sort: 'id' }, page, now, 'traits')) as Page<TraitRow>;
 }
 
-/** @param columns those of a view, or of the traits, which are read in turns */
+/**
+ * Returns the pets that match a filter, with what a search tests, of those among the first 20,000 that it reads.
+ * @returns `next` if there may be more
+ * @throws {Problem} as `listPets`
+ */
+export async function findTested(
+  reader: SearchedReader,
+  filter: PetFilter,
+  page: Omit<PageRequest, 'limit'>,
+  now: number,
+): Promise<Page<TestedRow & Pet>> {
+  const found = await findRows(reader, filter, { ...page, limit: SCAN_LIMIT }, now, 'tested');
+  return found as unknown as Page<TestedRow & Pet>;
+}
+
+/** The columns of rows. */
+type Columns = 'plain' | 'full' | 'traits' | 'tested';
+
+/** @param columns those of a view, of the traits, or of what a search tests; the last two are read in turns */
 async function findRows(
-  reader: Reader,
+  reader: SearchedReader,
   filter: PetFilter,
   page: PageRequest,
   now: number,
-  columns: 'plain' | 'full' | 'traits',
+  columns: Columns,
 ): Promise<Page<Pet>> {
   const categories = await categoriesOf(reader, filter, page.request);
   const large = categories !== undefined && categories.length > IN_SQL_MAX ? new Set(categories) : undefined;
   const accounts = mergesAccounts(filter) ? filter.ownerIds : undefined;
   const merges = accounts === undefined && mergesIds(filter);
-  const search = filter.words && (await searchOf(reader, filter.words, merges));
+  const search = filter.words && (await searchOf(reader, filter.words, merges, now));
   const merged = runsOf(accounts, search);
-  const viewed = shapeOf(filter, categories?.length ?? 0, large !== undefined, columns === 'full', search, merged);
-  const traited = columns === 'traits';
-  const index = traited && viewed.index === 'exact' ? 'sort' : viewed.index;
+  const viewed = shapeOf(filter, categories?.length ?? 0, large !== undefined, columns, search, merged);
   // Runs that nothing else restricts are merged by the query of the page.
-  const inQuery = index === 'exact' ? merged : undefined;
-  const shape = { ...viewed, traited, index, ...runsShape(inQuery) } as const;
+  const inQuery = viewed.index === 'exact' ? merged : undefined;
+  const shape = { ...viewed, ...runsShape(inQuery) };
   const values = { ...valuesOf(filter, categories, shape, now), ...(inQuery && runValues(inQuery)) };
   /** The ids that a scan of merged runs found last. */
   let found: FoundIds = { ids: [], end: undefined };
@@ -103,15 +128,10 @@ async function findRows(
 
   /** Reads rows, and leaves out those that no query tests. */
   async function readMatching(scan: Scan, ids?: readonly number[]): Promise<Pet[]> {
-    const isTested = large !== undefined || (search !== undefined && search.tested.length > 0);
-    if (!isTested) return read(scan, ids);
+    const matches = testOf(large, search);
+    if (matches === undefined) return read(scan, ids);
     const rows = await read({ ...scan, rows: scan.scanLimit }, ids);
-    const matching = rows.filter(
-      row =>
-        (large === undefined || large.has(row.categoryId)) &&
-        (search === undefined || hasWords(row as unknown as SearchedRow, search.tested, search.described)),
-    );
-    return matching.slice(0, scan.rows);
+    return rows.filter(matches).slice(0, scan.rows);
   }
 
   async function readMerged(scan: Scan): Promise<Pet[]> {
@@ -126,9 +146,25 @@ async function findRows(
   }
 
   async function endOfMerged(scan: Scan) {
-    found = await mergedIds(reader, merged!, scan, Math.ceil(scan.scanLimit / Math.max(1, merged!.keys.length)));
+    found = await mergedIds(reader, merged!, scan, Math.ceil(scan.scanLimit / Math.max(1, runCount(merged!))));
     return found.end === undefined ? undefined : { id: found.end };
   }
+}
+
+/** Returns the test of rows for what no query tests; `undefined` if there is nothing. */
+function testOf(
+  categories: ReadonlySet<number> | undefined,
+  search: Search | undefined,
+): ((row: Pet) => boolean) | undefined {
+  const tests = isTested(search) ? search.tests : undefined;
+  if (categories === undefined && tests === undefined) return undefined;
+  return row =>
+    (categories === undefined || categories.has(row.categoryId)) &&
+    (tests === undefined || relevanceOf(row as unknown as TestedRow, tests) > 0);
+}
+
+function isTested(search: Search | undefined): search is Search {
+  return search !== undefined && search.tests.terms.length > 0;
 }
 
 /** Reports whether a list can merge runs of ids: it is sorted by id, and not restricted to a few pets. */
@@ -147,7 +183,7 @@ function mergesAccounts(filter: PetFilter): boolean {
 
 function runsOf(accounts: readonly number[] | undefined, search: Search | undefined): Runs | undefined {
   if (accounts !== undefined) return { by: 'account', keys: accounts };
-  return search?.merged && { by: 'word', keys: search.merged };
+  return search?.merged;
 }
 
 type ListShape = Omit<Shape, 'descending' | 'after' | 'upTo'>;
@@ -164,7 +200,7 @@ function shapeOf(
   { id, status, ownerId, ownerIds, traits = {}, sort }: PetFilter,
   categories: number,
   large: boolean,
-  full: boolean,
+  columns: Columns,
   search: Search | undefined,
   merged: Runs | undefined,
 ): ListShape {
@@ -172,23 +208,31 @@ function shapeOf(
   const by = sort.endsWith('name') ? 'name' : 'id';
   const owner = ownerId !== undefined;
   const wanted = Object.keys(traits).sort().join(' ');
-  const isTested = search !== undefined && search.tested.length > 0;
+  const tested = isTested(search);
+  const inTurns = columns === 'traits' || columns === 'tested';
   const isMerged = merged !== undefined;
   const owners = ownerIds !== undefined && merged?.by !== 'account';
   const members = { by, ids: id !== undefined || isMerged, owner, owners, statuses, traits: wanted } as const;
+  const index = id === undefined ? indexOf(members, categories, isMerged, tested) : 'exact';
   return {
     ...members,
     categories: large ? 0 : padded(categories),
-    index: id === undefined ? indexOf(members, categories, isMerged, isTested) : 'exact',
-    full,
-    texts: !isTested || full ? '' : search.described ? 'described' : 'short',
-    traited: false,
+    index: inTurns && index === 'exact' ? 'sort' : index,
+    full: columns === 'full',
+    texts: (tested && columns !== 'full') || columns === 'tested' ? textsOf(search) : '',
+    traited: inTurns || (tested && columns === 'plain'),
     ...runsShape(undefined),
   };
 }
 
-function runsShape(runs: Runs | undefined): Pick<Shape, 'runsBy' | 'runs'> {
-  return { runsBy: runs?.by ?? '', runs: runs === undefined ? 0 : runsInQuery(runs) };
+function textsOf(search: Search | undefined): Shape['texts'] {
+  return search?.tests.described ? 'described' : 'short';
+}
+
+function runsShape(merged: Runs | undefined): Pick<Shape, 'runsBy' | 'runs' | 'runCategories'> {
+  if (merged === undefined) return { runsBy: '', runs: 0, runCategories: 0 };
+  const { by, runs, runCategories } = runsInQuery(merged);
+  return { runsBy: by, runs, runCategories };
 }
 
 /**

@@ -2,10 +2,16 @@ import type { Kysely, SelectQueryBuilder } from 'kysely';
 import { alongIndex } from '../lib/storage/keyset.ts';
 import { type KeysetParams, type Params, queriesByShape, query, type Reader, type Tables } from '../schema.ts';
 
-/** Pets in several ranges of an index, to merge: those with each of some words, or those of each of some accounts. */
+/** Pets in several ranges of indexes, to merge: those of each of some accounts, or of each of some words and categories. */
 export type Runs =
-  | { readonly by: 'word'; readonly keys: readonly string[] }
-  | { readonly by: 'account'; readonly keys: readonly number[] };
+  | WordRuns
+  | { readonly by: 'account'; readonly keys: readonly number[]; readonly categories?: undefined };
+
+export interface WordRuns {
+  readonly by: 'word';
+  readonly keys: readonly string[];
+  readonly categories: readonly number[];
+}
 
 /** The range of ids to read, in reading order. */
 export interface IdsRange {
@@ -22,7 +28,7 @@ export interface FoundIds {
 
 /**
  * Returns the ids of the pets in one of the runs, in reading order, up to `end`.
- * @param runs at most `MERGED_MAX`
+ * @param runs at most `MERGED_MAX` keys and categories each
  * @param rows how many ids to read of each run: if one has more, at least as many are returned
  */
 export async function mergedIds(
@@ -31,10 +37,9 @@ export async function mergedIds(
   { descending, fromId, endId }: IdsRange,
   rows: number,
 ): Promise<FoundIds> {
-  const { by, keys } = runs;
-  if (keys.length === 0) return { ids: [], end: undefined };
+  if (runCount(runs) === 0) return { ids: [], end: undefined };
   const scan = { fromId, endId, rows, ...runValues(runs) };
-  const found = await reader.all(idsByRuns({ by, runs: runsInQuery(runs), descending }), scan);
+  const found = await reader.all(idsByRuns({ ...runsInQuery(runs), descending }), scan);
   const byRun = Map.groupBy(found, ({ run }) => run);
   const precedes = (one: number, other: number) => (descending ? one > other : one < other);
   let end: number | undefined;
@@ -46,15 +51,24 @@ export async function mergedIds(
   return { ids: ids.sort((one, other) => (descending ? other - one : one - other)), end };
 }
 
-/** Returns the number of runs that a query has for these. */
-export function runsInQuery({ keys }: Runs): number {
-  return padded(Math.max(1, keys.length));
+/** Returns the number of runs. */
+export function runCount({ keys, categories = [] }: Runs): number {
+  return keys.length + categories.length;
+}
+
+/** Returns the shape of a query for these runs. */
+export function runsInQuery({ by, keys, categories = [] }: Runs): Omit<RunsShape, 'descending'> {
+  const runs = categories.length > 0 ? keys.length : Math.max(1, keys.length);
+  return { by, runs: padded(runs), runCategories: padded(categories.length) };
 }
 
 /** Returns the parameters of that query. */
 export function runValues(runs: Runs): RunValues {
+  const shape = runsInQuery(runs);
   const values: Record<string, unknown> = {};
-  for (let run = 0; run < runsInQuery(runs); run++) values[`key${run}`] = runs.keys[run] ?? ABSENT[runs.by];
+  for (let run = 0; run < shape.runs; run++) values[`key${run}`] = runs.keys[run] ?? ABSENT[runs.by];
+  // No category has the id 0.
+  for (let run = 0; run < shape.runCategories; run++) values[`runCategory${run}`] = runs.categories?.[run] ?? 0;
   return values as RunValues;
 }
 
@@ -72,17 +86,19 @@ const SIZES = [0, 1, 2, 4, 8, 16, 32, MERGED_MAX];
 
 export interface RunsShape {
   readonly by: Runs['by'];
+  /** The numbers of runs of keys and of categories. */
   readonly runs: number;
+  readonly runCategories: number;
   readonly descending: boolean;
 }
 
-export type RunValues = { readonly [Key in `key${number}`]: never };
+export type RunValues = { readonly [Key in `key${number}` | `runCategory${number}`]: never };
 type Db = Kysely<Tables>;
 type Values = Params<KeysetParams & RunValues>;
 
-const idsByRuns = queriesByShape(['by', 'runs', 'descending'], (shape: RunsShape) =>
+const idsByRuns = queriesByShape(['by', 'runs', 'runCategories', 'descending'], (shape: RunsShape) =>
   query((db, p: Values, engine) => {
-    const [first, ...others] = Array.from({ length: shape.runs }, (_, run) => {
+    const [first, ...others] = Array.from({ length: shape.runs + shape.runCategories }, (_, run) => {
       const ids = idsOfRun(db, shape, run, p, engine).as('ids');
       return db.selectFrom(ids).select(eb => ['pet_id as id', eb.lit(run).as('run')]);
     });
@@ -92,9 +108,9 @@ const idsByRuns = queriesByShape(['by', 'runs', 'descending'], (shape: RunsShape
 
 /** Selects the first `rows` of the ids in all runs, each once, in reading order, as `pet_id`. */
 export function selectMergedIds(db: Db, shape: RunsShape, p: Values, engine: Reader['engine']) {
-  const [first, ...others] = Array.from({ length: shape.runs }, (_, run) => {
+  const [first, ...others] = Array.from({ length: shape.runs + shape.runCategories }, (_, run) => {
     // SQLite merges runs along their index, as far as needed; PostgreSQL would read all of each.
-    if (shape.by === 'word' && engine === 'sqlite') return idsOfWord(db, shape, run, p);
+    if (shape.by === 'word' && engine === 'sqlite') return wholeRun(db, shape, run, p);
     return db.selectFrom(idsOfRun(db, shape, run, p, engine).as('ids')).select('pet_id');
   }) as SelectQueryBuilder<Tables, never, { pet_id: number }>[];
   const ids = others.reduce((all, other) => all.union(other), first!);
@@ -104,12 +120,23 @@ export function selectMergedIds(db: Db, shape: RunsShape, p: Values, engine: Rea
 /** Selects up to `rows` ids of one run. */
 function idsOfRun(db: Db, shape: RunsShape, run: number, p: Values, engine: Reader['engine']) {
   if (shape.by === 'word') {
-    const ids = idsOfWord(db, shape, run, p);
+    const ids = wholeRun(db, shape, run, p);
     return ids.orderBy('pet_id', shape.descending ? 'desc' : 'asc').limit(p.rows);
   }
   const prefix = [['pets.account_id', p[`key${run}`]!]] as const;
   const range = { prefix, key: ['pets.id'], after: [p.fromId], upTo: [p.endId] };
   return alongIndex(engine, shape.descending, db.selectFrom('pets').select('id as pet_id'), range).limit(p.rows);
+}
+
+/** Selects all ids of a run of a word, or after those of a category. */
+function wholeRun(db: Db, shape: RunsShape, run: number, p: Values) {
+  if (run < shape.runs) return idsOfWord(db, shape, run, p);
+  return db
+    .selectFrom('pets')
+    .select('id as pet_id')
+    .where('category_id', '=', p[`runCategory${run - shape.runs}`]!)
+    .where('id', shape.descending ? '<' : '>', p.fromId)
+    .where('id', shape.descending ? '>=' : '<=', p.endId) as unknown as ReturnType<typeof idsOfWord>;
 }
 
 function idsOfWord(db: Db, { descending }: RunsShape, run: number, p: Values) {

@@ -40,6 +40,7 @@ export interface Shape {
   /** What the runs of ids that the page merges are of, and their number; see `selectMergedIds`. */
   readonly runsBy: Runs['by'] | '';
   readonly runs: number;
+  readonly runCategories: number;
 }
 
 export type PageValues = KeysetParams &
@@ -76,6 +77,7 @@ const shapeMembers = [
   'traited',
   'runsBy',
   'runs',
+  'runCategories',
 ] as const;
 
 export const pageQuery = queriesByShape(shapeMembers, (shape: Shape) =>
@@ -121,14 +123,19 @@ function columnsOf({ full, texts, traited }: Shape, now: Expression<number>) {
 /** Long texts are read only if they are searched. */
 const textColumns = {
   '': [],
-  short: ['breeds', 'colors', 'tags'],
-  described: ['breeds', 'colors', 'tags', 'description'],
+  short: ['breeds', 'colors', 'tags', 'pattern'],
+  described: ['breeds', 'colors', 'tags', 'pattern', 'description'],
 } as const;
 
 /** The query for the last row that a page may scan, if there is one; the first such row of merged ranges. */
 export const endQuery = queriesByShape(
   ['by', 'descending', 'after', 'ids', 'owner', 'categories', 'index'],
-  (shape: Omit<Shape, 'upTo' | 'owners' | 'statuses' | 'traits' | 'full' | 'texts' | 'traited' | 'runs' | 'runsBy'>) =>
+  (
+    shape: Omit<
+      Shape,
+      'upTo' | 'owners' | 'statuses' | 'traits' | 'full' | 'texts' | 'traited' | 'runs' | 'runsBy' | 'runCategories'
+    >,
+  ) =>
     query((db, p: Params<PageValues>, engine) => {
       const endOf = (rows: Rows<{ id: number; name: string }>) => {
         if (shape.by === 'id') return keysetEnd(rows, 'id', shape.descending, p);

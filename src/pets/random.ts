@@ -60,4 +60,5 @@ function decode(list: readonly unknown[], text: string): RandomPosition | undefi
   return { start, wrapped: wrapped === 1, cursor: cursor || undefined };
 }
 
-const newestPet = query(db => db.selectFrom('pets').select('id').orderBy('id', 'desc').limit(1));
+/** Selects the id of the newest pet. */
+export const newestPet = query(db => db.selectFrom('pets').select('id').orderBy('id', 'desc').limit(1));

@@ -1,17 +1,23 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { onEachEngine } from '../../test/support/engines.ts';
+import { createCategory, updateCategory } from '../categories/categories.ts';
 import { storeFact } from '../facts.ts';
 import type { Problem } from '../lib/http/problem.ts';
+import { wordsIn } from '../lib/text.ts';
+import { DAY_MS } from '../lib/time.ts';
 import { type Database, type Params, query } from '../schema.ts';
 import type { PetFilter } from './filter.ts';
 import { listPets } from './list.ts';
 import type { NewPet, PetPatch, PetStatus } from './pet.ts';
 import { createPet, deletePet, updatePet } from './pets.ts';
+import { synonyms, termsOf } from './terms.ts';
+import { traitChoices } from './traits.ts';
 import { fillWordBatch, wordIndexJob, wordIndexState } from './word-index.ts';
-import { beginningsIn } from './words.ts';
 
 const owner = { accountId: 1, admin: false };
+const NOW = Date.parse('2026-11-24T12:00:00Z');
+const formatDate = (time: number) => new Date(time).toISOString().slice(0, 10);
 const statuses: readonly PetStatus[] = ['available', 'pending', 'sold'];
 
 describe('listPets with words', () => {
@@ -46,11 +52,101 @@ describe('listPets with words', () => {
       };
       for (const [q, found] of Object.entries(expected)) {
         assert.deepEqual(
-          await walk(database, { words: beginningsIn(q), sort: 'id' }),
+          await walk(database, { words: wordsIn(q), sort: 'id' }),
           found.map(index => ids[index]),
           q,
         );
       }
+    });
+
+    it('finds pets by their categories, traits, plurals and synonyms, with every filter and sort', async () => {
+      const database = await engine.open();
+      const { id: hounds } = await database.write(tx => createCategory(tx, owner, { name: 'Hounds', parentId: 1 }));
+      const born = (years: number) => formatDate(NOW - years * 365.25 * DAY_MS);
+      const looks: readonly Omit<NewPet, 'name'>[] = [
+        { categoryId: 1, age: 'young', sex: 'female', size: 'small', breeds: { primary: 'Labrador Retriever' } },
+        { categoryId: hounds, birthDate: born(0.3), sex: 'male', goodWith: { children: 'yes', dogs: 'no' } },
+        { categoryId: hounds, birthDate: born(10), traits: { houseTrained: 'yes' }, breeds: { mixed: true } },
+        { categoryId: 2, birthDate: born(1), colors: { primary: 'Black' }, goodWith: { dogs: 'yes' } },
+        { categoryId: 2, age: 'senior', pattern: 'Tuxedo', tags: ['dog friendly'] },
+        { categoryId: 3, sex: 'female', breeds: { primary: 'Dog-Eared Lop' }, coat: 'long' },
+        { categoryId: 4, size: 'large', breeds: { primary: 'Guinea Pig' } },
+      ];
+      const names = ['Bo', 'Senior', 'Lab', 'Ida', 'Portland', 'Dogmar'];
+      const pets: (NewPet & { readonly id: number })[] = [];
+      for (let index = 0; index < 84; index++) {
+        const pet = { ...looks[index % 7]!, name: names[index % 6]!, status: statuses[index % 3]! };
+        const [id] = await addAll(database, [pet]);
+        pets.push({ ...pet, id: id! });
+      }
+      const isDog = ({ categoryId, breeds, tags }: NewPet) =>
+        categoryId === 1 || categoryId === hounds || breeds?.primary === 'Dog-Eared Lop' || tags !== undefined;
+      const isYoungDog = (pet: NewPet) => pet.categoryId === 1 || (pet.categoryId === hounds && pet.sex === 'male');
+      const expected: Readonly<Record<string, (pet: NewPet) => boolean>> = {
+        dog: pet => isDog(pet) || pet.name === 'Dogmar',
+        dogs: isDog,
+        hound: ({ categoryId }) => categoryId === hounds,
+        puppies: isYoungDog,
+        kitten: ({ categoryId, colors }) => categoryId === 2 && colors !== undefined,
+        'Cat black': ({ colors }) => colors !== undefined,
+        female: ({ sex }) => sex === 'female',
+        senior: pet => pet.age === 'senior' || pet.breeds?.mixed === true || pet.name === 'Senior',
+        lab: ({ name, breeds }) => name === 'Lab' || breeds?.primary === 'Labrador Retriever',
+        labradors: ({ breeds }) => breeds?.primary === 'Labrador Retriever',
+        portland: ({ name }) => name === 'Portland',
+        bunnies: ({ categoryId }) => categoryId === 3,
+        'guinea pigs': ({ breeds }) => breeds?.primary === 'Guinea Pig',
+        // One of its words is of a category: Small & Furry.
+        'a small dog for adoption': ({ size, categoryId, name }) =>
+          size === 'small' || (categoryId === 4 && name === 'Dogmar'),
+        'good with kids': ({ goodWith }) => goodWith?.children === 'yes',
+        'dog friendly': ({ goodWith, tags }) => goodWith?.dogs === 'yes' || tags !== undefined,
+        'housebroken mutt': ({ traits }) => traits !== undefined,
+        'mixed breed': ({ breeds }) => breeds?.mixed === true,
+        tuxedo: ({ pattern }) => pattern !== undefined,
+        'long hair rabbit': ({ coat }) => coat === 'long',
+        pets: () => true,
+        'puppy zzz': () => false,
+      };
+      const filters: readonly Partial<PetFilter>[] = [
+        {},
+        { status: ['available', 'sold'] },
+        { categoryId: 1, includeDescendants: true },
+        { traits: { sex: ['female'] } },
+        { ownerId: 1 },
+      ];
+      const fits = (pet: NewPet, { status, categoryId, traits }: Partial<PetFilter>) =>
+        (status === undefined || status.includes(pet.status!)) &&
+        (categoryId === undefined || pet.categoryId === 1 || pet.categoryId === hounds) &&
+        (traits === undefined || pet.sex === 'female');
+      for (const [q, matches] of Object.entries(expected)) {
+        for (const filter of filters) {
+          const ids = pets.filter(pet => matches(pet) && fits(pet, filter)).map(({ id }) => id);
+          for (const sort of ['id', '-id'] as const) {
+            const found = await walk(database, { ...filter, words: wordsIn(q), sort }, 25);
+            assert.deepEqual(found, sort === 'id' ? ids : ids.toReversed(), JSON.stringify({ q, ...filter, sort }));
+          }
+          const byName = await walk(database, { ...filter, words: wordsIn(q), sort: 'name' }, 25);
+          assert.deepEqual(
+            byName.toSorted((one, other) => one - other),
+            ids,
+            `${q} by name`,
+          );
+        }
+      }
+    });
+
+    it('finds pets by the present name of a category, and by those of all above it', async () => {
+      const database = await engine.open();
+      const create = (name: string, parentId: number) =>
+        database.write(async tx => (await createCategory(tx, owner, { name, parentId })).id);
+      const hounds = await create('Hounds', 1);
+      const beagles = await create('Beagles', hounds);
+      const [id] = await addAll(database, [{ name: 'Bo', categoryId: beagles }]);
+      const find = (q: string) => walk(database, { words: wordsIn(q), sort: 'id' });
+      assert.deepEqual([await find('beagle'), await find('hound dog'), await find('cat')], [[id], [id], []]);
+      await database.write(tx => updateCategory(tx, owner, hounds, { name: 'Sight dogs', parentId: 2 }));
+      assert.deepEqual([await find('hound'), await find('sight cat')], [[], [id]]);
     });
 
     it('agrees with every other filter and sort, on every page', async () => {
@@ -80,7 +176,7 @@ describe('listPets with words', () => {
       for (const q of ['bel', 'b', 'bell lun', 'x', 'x b', 'xa bella', 'luna xb', 'zz', '?', 'a b c d e f g h i j x']) {
         for (const filter of filters) {
           for (const sort of ['id', '-id', 'name', '-name'] as const) {
-            const words = beginningsIn(q);
+            const words = wordsIn(q);
             const expected = pets
               .filter(pet => {
                 const has = `${pet.name} ${pet.tags![0]}`.toLowerCase().split(' ');
@@ -128,7 +224,7 @@ describe('listPets with words', () => {
       const database = await engine.open();
       const [id] = await addAll(database, [{ name: 'Old Name', categoryId: 1, tags: ['name', 'gone'] }]);
       const change = (patch: PetPatch) => database.write(tx => updatePet(tx, owner, id!, patch, 'open'));
-      const find = (q: string) => walk(database, { words: beginningsIn(q), sort: 'id' });
+      const find = (q: string) => walk(database, { words: wordsIn(q), sort: 'id' });
       await change({ name: 'New' });
       assert.deepEqual([await find('old'), await find('new'), await find('name')], [[], [id], [id]]);
       await change({ tags: null, breeds: { primary: 'Name' } });
@@ -149,7 +245,7 @@ describe('listPets with words', () => {
       const words = await database.all(everyWord, {});
       assert.equal(words.length, 40);
       assert.ok(words.every(({ word }) => word.length <= 40));
-      assert.equal((await walk(database, { words: beginningsIn('w'.repeat(100)), sort: 'id' })).length, 1);
+      assert.equal((await walk(database, { words: wordsIn('w'.repeat(100)), sort: 'id' })).length, 1);
     });
 
     it('rejects searches until the words of earlier pets are there, which a job adds', async () => {
@@ -211,7 +307,7 @@ describe('listPets with words', () => {
     it('finds words of descriptions while the setting is on', async () => {
       const database = await engine.open();
       const [first] = await addAll(database, [{ name: 'Ida', categoryId: 1, description: 'Loves Ida’s lakes' }]);
-      const find = (q: string) => walk(database, { words: beginningsIn(q), sort: 'id' });
+      const find = (q: string) => walk(database, { words: wordsIn(q), sort: 'id' });
       const set = async (described: boolean) => {
         const { type } = wordIndexJob({ database, described, now: () => 0 });
         while ((await type.claim(1)).rows > 0);
@@ -229,10 +325,27 @@ describe('listPets with words', () => {
   });
 });
 
-describe('beginningsIn', () => {
+describe('termsOf', () => {
+  const textsOf = (search: string) => termsOf(wordsIn(search)).map(([typed]) => typed!.words.map(({ text }) => text));
+
   it('leaves out words that begin another one', () => {
-    assert.deepEqual(beginningsIn('Bab ba LAB, bab'), ['bab', 'lab']);
-    assert.deepEqual(beginningsIn('ba b bar'), ['bar']);
+    assert.deepEqual(textsOf('Bab ba LAB, bab'), [['bab'], ['lab']]);
+    assert.deepEqual(textsOf('ba b bar'), [['bar']]);
+  });
+
+  it('takes the longest phrase that is known, and leaves out words that say nothing', () => {
+    assert.deepEqual(textsOf('a dog that is good with kids'), [['dog'], ['good', 'with', 'kids']]);
+    assert.deepEqual(textsOf('good with it'), [['good'], ['it']]);
+    assert.deepEqual(textsOf('for the'), [['for'], ['the']]);
+  });
+
+  it('has synonyms whose conditions are values of traits', () => {
+    const known = { ...traitChoices, breeds: ['mixed'] } as Readonly<Record<string, readonly string[]>>;
+    const conditions = Array.from(synonyms.values()).flatMap(meanings => meanings.flatMap(one => one.conditions));
+    assert.ok(conditions.length > 100);
+    for (const [name, value] of conditions) {
+      assert.ok(name === 'pattern' || known[name]?.includes(value), `${name}=${value}`);
+    }
   });
 });
 
@@ -241,7 +354,7 @@ async function walk(database: Database, filter: PetFilter, limit = 20): Promise<
   const ids: number[] = [];
   let cursor: string | undefined;
   do {
-    const page = await listPets(database, filter, { limit, cursor }, 0);
+    const page = await listPets(database, filter, { limit, cursor }, NOW);
     ids.push(...page.rows.map(({ id }) => id));
     cursor = page.next;
   } while (cursor !== undefined);

@@ -1,54 +1,116 @@
+import { type CategoryNames, categoryNames } from '../categories/names.ts';
 import { problem } from '../errors.ts';
 import { LAST_CHARACTER } from '../lib/text.ts';
-import { type Params, query, type Reader } from '../schema.ts';
-import { MERGED_MAX } from './merged-ids.ts';
+import { type Database, type Params, query, type Reader, selectJsonTexts } from '../schema.ts';
+import type { Tests } from './matching.ts';
+import { MERGED_MAX, type WordRuns } from './merged-ids.ts';
+import { isWanted, type Meaning, type Term, termsOf, type WantedWord } from './terms.ts';
 import { secondsToFill, wordIndexState } from './word-index.ts';
 
-/** How a list finds the pets whose words begin so. */
+/** A database, or another reader of one, which does not know when tables change. */
+export type SearchedReader = Reader & Partial<Pick<Database, 'dataVersion'>>;
+
+/** How a list finds the pets that match a search. */
 export interface Search {
-  /** The words whose pets are merged; `undefined` where the list reads along another index. */
-  readonly merged: readonly string[] | undefined;
-  /** The beginnings to look for among the words of each row that is read. */
-  readonly tested: readonly string[];
-  /** Whether to look for them in descriptions too. */
-  readonly described: boolean;
+  /** The words and categories whose pets are merged; `undefined` where the list reads along another index. */
+  readonly merged: WordRuns | undefined;
+  /** What to test of each row that is read. */
+  readonly tests: Tests;
 }
 
 /**
- * Returns how to search for pets with words that begin so.
+ * Returns how to search for pets.
  *
- * A list by id merges the pets of all words with one of the beginnings: the rarest beginning of up to 50 words. The others
- * are tested row by row, as are all in a list that cannot merge, or without such a beginning.
+ * A list by id merges the pets of all words and categories of one term: the rarest term of up to 50 words and 50 categories.
+ * The others are tested row by row, as are all in a list that cannot merge, or without such a term.
+ * @param words see `PetFilter`
  * @param merges whether the list can merge the pets of words
+ * @param now when ages count
  * @throws {Problem} `search_not_ready`
  */
-export async function searchOf(reader: Reader, beginnings: readonly string[], merges: boolean): Promise<Search> {
+export async function searchOf(
+  reader: SearchedReader,
+  words: readonly string[],
+  merges: boolean,
+  now: number,
+): Promise<Search> {
+  const tests = await testsOf(reader, words, now);
+  const { terms, names } = tests;
+  if (words.length === 0) return { merged: NONE, tests };
+  let best: { readonly term: Term; readonly found: Found; readonly rows: number } | undefined;
+  for (const term of merges ? longestFirst(terms).slice(0, COMPARED_MAX) : []) {
+    const found = await findRuns(reader, term, names);
+    if (found === undefined) continue;
+    const isOnly = terms.length === 1 || (found.keys.length === 0 && found.categories.length === 0);
+    const rows = isOnly ? 0 : await countRows(reader, found);
+    if (best === undefined || rows < best.rows) best = { term, found, rows };
+  }
+  const merged = best && ({ by: 'word', keys: best.found.keys, categories: best.found.categories } as const);
+  return { merged, tests: { ...tests, terms: terms.filter(term => term !== best?.term || !best.found.exact) } };
+}
+
+/**
+ * Returns how to test whether pets match a search.
+ * @throws {Problem} `search_not_ready`
+ */
+export async function testsOf(reader: SearchedReader, words: readonly string[], now: number): Promise<Tests> {
   const state = await wordIndexState(reader);
   const { usable, described } = state;
   if (!usable) {
     const seconds = await secondsToFill(reader, state);
     throw problem('search_not_ready', undefined, { headers: ['Retry-After', String(seconds)] });
   }
-  if (beginnings.length === 0) return { merged: [], tested: [], described };
-  let best: { readonly beginning: string; readonly words: readonly string[]; readonly rows: number } | undefined;
-  // Longer beginnings are rarer.
-  const longest = merges ? beginnings.toSorted((one, other) => other.length - one.length) : [];
-  for (const beginning of longest.slice(0, COMPARED_MAX)) {
-    const range = { from: beginning, end: beginning + LAST_CHARACTER };
-    const words = (await reader.all(wordsInRange, range)).map(({ word }) => word);
-    if (words.length > MERGED_MAX) continue;
-    const isOnly = beginnings.length === 1 || words.length === 0;
-    const { rows } = isOnly ? { rows: words.length } : (await reader.first(rowsInRange, range))!;
-    if (best === undefined || rows < best.rows) best = { beginning, words, rows };
-  }
-  return {
-    merged: best?.words,
-    tested: beginnings.filter(beginning => beginning !== best?.beginning),
-    described,
-  };
+  const terms = termsOf(words).filter(term => !term.some(isAnything));
+  return { terms, names: await categoryNames(reader), described, now };
 }
 
-/** How many beginnings to compare. */
+/** Reports whether every animal matches. */
+function isAnything({ words, conditions }: Meaning): boolean {
+  return words.length === 0 && conditions.length === 0;
+}
+
+const NONE: WordRuns = { by: 'word', keys: [], categories: [] };
+
+/** Where the pets of a term are. */
+interface Found extends Omit<WordRuns, 'by'> {
+  /** Whether all pets there match the term. */
+  readonly exact: boolean;
+}
+
+/** Returns the words and categories of which each pet of a term has one; `undefined` if there are too many, or none. */
+async function findRuns(reader: Reader, term: Term, names: CategoryNames): Promise<Found | undefined> {
+  const keys = new Set<string>();
+  const categories = new Set<number>();
+  let exact = true;
+  for (const { words, conditions } of term) {
+    const longest = words.toSorted((one, other) => other.text.length - one.text.length)[0];
+    if (longest === undefined) return undefined;
+    if (words.length + conditions.length > 1) exact = false;
+    for (const word of await indexedWords(reader, longest)) keys.add(word);
+    for (const id of names.idsWith(word => isWanted(word, longest))) categories.add(id);
+    if (keys.size > MERGED_MAX || categories.size > MERGED_MAX) return undefined;
+  }
+  return { keys: [...keys], categories: [...categories], exact };
+}
+
+async function indexedWords(reader: Reader, { text, forms }: WantedWord): Promise<readonly string[]> {
+  if (forms !== undefined) return forms;
+  return (await reader.all(wordsInRange, { from: text, end: text + LAST_CHARACTER })).map(({ word }) => word);
+}
+
+async function countRows(reader: Reader, { keys, categories }: Found): Promise<number> {
+  // Categories have many pets.
+  if (categories.length > 0) return COUNTED_MAX;
+  return (await reader.first(rowsOfWords, { words: JSON.stringify(keys) }))!.rows;
+}
+
+/** Longer words are rarer. */
+function longestFirst(terms: readonly Term[]): Term[] {
+  const lengthOf = ([first]: Term) => Math.max(...first!.words.map(({ text }) => text.length));
+  return terms.toSorted((one, other) => lengthOf(other) - lengthOf(one));
+}
+
+/** How many terms to compare. */
 const COMPARED_MAX = 8;
 
 type WordRange = { from: string; end: string };
@@ -81,15 +143,14 @@ const wordsInRange = query((db, p: Params<WordRange>) =>
     .$narrowType<{ word: string }>(),
 );
 
-/** Counts the rows of a range, up to as many as are worth a comparison. */
-const rowsInRange = query((db, p: Params<WordRange>) =>
+/** Counts the rows of words, up to as many as are worth a comparison. */
+const rowsOfWords = query((db, p: Params<{ words: string }>, engine) =>
   db
     .selectFrom(
       db
         .selectFrom('pet_words')
         .select('pet_id')
-        .where('word', '>=', p.from)
-        .where('word', '<', p.end)
+        .where('word', 'in', selectJsonTexts(p.words, engine))
         .limit(COUNTED_MAX)
         .as('rows'),
     )

@@ -35,7 +35,7 @@ export async function updateWords(
 const searchedColumns = ['name', 'breeds', 'colors', 'tags', 'description'] as const;
 
 function addAll(tx: Transaction, pet: Indexed, described: boolean, by: 1 | -1): void {
-  for (const word of wordsOf(pet, described)) tx.increment(petWords, `${word} ${pet.id}`, by);
+  for (const word of wordsOf(pet, described).keys()) tx.increment(petWords, `${word} ${pet.id}`, by);
 }
 
 /**
@@ -156,7 +156,7 @@ export async function fillWordBatch(database: Database, idsPerSecond = IDS_PER_S
     if (state === COMPLETE) return 0;
     const described = (await tx.first(factNamed, { name: DESCRIBED }))?.value === ON;
     const pets = await tx.all(lockedPetsAfter, { after: Number(after), most: PETS_PER_BATCH });
-    const rows = (one: boolean) => pets.map(pet => ({ id: pet.id, words: wordsOf(pet, one) }));
+    const rows = (one: boolean) => pets.map(pet => ({ id: pet.id, words: new Set(wordsOf(pet, one).keys()) }));
     const wanted = rows(described);
     await tx.run(insertWords, { rows: pairsOf(wanted) });
     if (!described && state === REFILLING) {

@@ -1,4 +1,4 @@
-import { foldedText } from '../lib/text.ts';
+import { wordsIn } from '../lib/text.ts';
 import type { Breeds, Colors } from './profile.ts';
 
 /** The columns of a pet whose words searches find. */
@@ -10,45 +10,37 @@ export interface SearchedRow {
   readonly description?: string | null;
 }
 
+/** The texts of a pet whose words are indexed. */
+export type SearchedText = 'name' | 'breeds' | 'colors' | 'tags' | 'description';
+
 /**
- * Returns the words of a pet that searches find, each once: of its name, breeds, colors and tags, up to 40.
+ * Returns the words of a pet that the index has, each once with the first text that it is in: of its name, breeds, colors and
+ * tags, up to 40.
  * @param described whether to add the words of the description, up to 400
  */
-export function wordsOf(pet: SearchedRow, described: boolean): Set<string> {
-  const words = new Set<string>();
-  addWords(words, pet.name, WORDS_MAX);
-  for (const text of textsOf(pet)) addWords(words, text, WORDS_MAX);
-  if (described && pet.description) addWords(words, pet.description, words.size + DESCRIPTION_WORDS_MAX);
+export function wordsOf(pet: SearchedRow, described: boolean): Map<string, SearchedText> {
+  const words = new Map<string, SearchedText>();
+  addWords(words, pet.name, 'name', WORDS_MAX);
+  for (const [text, source] of textsOf(pet)) addWords(words, text, source, WORDS_MAX);
+  if (described && pet.description) {
+    addWords(words, pet.description, 'description', words.size + DESCRIPTION_WORDS_MAX);
+  }
   return words;
 }
 
 /** Returns the short texts of a profile. */
-function textsOf({ breeds, colors, tags }: SearchedRow): string[] {
-  const texts: (string | undefined)[] = [];
+function textsOf({ breeds, colors, tags }: SearchedRow): (readonly [text: string, source: SearchedText])[] {
+  const texts: (readonly [string | undefined, SearchedText])[] = [];
   if (breeds !== null) {
     const { primary, secondary } = JSON.parse(breeds) as Breeds;
-    texts.push(primary, secondary);
+    texts.push([primary, 'breeds'], [secondary, 'breeds']);
   }
   if (colors !== null) {
     const { primary, secondary, tertiary } = JSON.parse(colors) as Colors;
-    texts.push(primary, secondary, tertiary);
+    texts.push([primary, 'colors'], [secondary, 'colors'], [tertiary, 'colors']);
   }
-  if (tags !== null) texts.push(...(JSON.parse(tags) as string[]));
-  return texts.filter(text => text !== undefined);
-}
-
-/** Reports whether each of the beginnings begins a word of a pet. */
-export function hasWords(pet: SearchedRow, beginnings: readonly string[], described: boolean): boolean {
-  const words = [...wordsOf(pet, described)];
-  return beginnings.every(beginning => words.some(word => word.startsWith(beginning)));
-}
-
-/** Returns the beginnings of words that a search has, each once, sorted, without those that begin another one. */
-export function beginningsIn(text: string): string[] {
-  const words = new Set<string>();
-  addWords(words, text, Number.POSITIVE_INFINITY);
-  const sorted = [...words].sort();
-  return sorted.filter((word, index) => sorted[index + 1]?.startsWith(word) !== true);
+  if (tags !== null) for (const tag of JSON.parse(tags) as string[]) texts.push([tag, 'tags']);
+  return texts.filter((text): text is readonly [string, SearchedText] => text[0] !== undefined);
 }
 
 /** The maximum length of a search, in code points. */
@@ -56,15 +48,11 @@ export const SEARCH_LENGTH_MAX = 100;
 
 const WORDS_MAX = 40;
 const DESCRIPTION_WORDS_MAX = 400;
-/** In code points. Longer words are cut. */
-const WORD_LENGTH_MAX = 40;
 
-const notInWords = /[^\p{L}\p{N}]+/u;
-
-/** Adds the words of a text until there are `most`: in lower case, without marks, split at all but letters and digits. */
-function addWords(words: Set<string>, text: string, most: number): void {
-  for (const word of foldedText(text).split(notInWords)) {
+/** Adds the words of a text until there are `most`. */
+function addWords(words: Map<string, SearchedText>, text: string, source: SearchedText, most: number): void {
+  for (const word of wordsIn(text)) {
     if (words.size >= most) return;
-    if (word !== '') words.add(word.length > WORD_LENGTH_MAX ? [...word].slice(0, WORD_LENGTH_MAX).join('') : word);
+    if (!words.has(word)) words.set(word, source);
   }
 }

@@ -20,7 +20,7 @@ export async function wrongWords(reader: Reader, most: number): Promise<{ findin
   while (findings.length < most) {
     const pets = await reader.all(petsAfter, { after, upTo: Math.min(filledTo, Number.MAX_SAFE_INTEGER) });
     if (pets.length === 0) break;
-    const rows = pets.flatMap(pet => Array.from(wordsOf(pet, described), word => [word, pet.id] as const));
+    const rows = pets.flatMap(pet => Array.from(wordsOf(pet, described).keys(), word => [word, pet.id] as const));
     words += rows.length;
     const { found } = (await reader.first(countFound, { rows: JSON.stringify(rows) }))!;
     if (found < rows.length) {

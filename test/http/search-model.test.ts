@@ -58,9 +58,15 @@ const texts = [
   'zo',
   'stras',
   'o neil',
+  'bird bo',
+  'do',
   'レ',
   '하',
 ];
+
+const categories = ['Dog', 'Cat', 'Rabbit', 'Small & Furry', 'Horse', 'Bird'];
+/** The words of these texts that say nothing. */
+const ignored = ['a', 'and', 'near', 'or'];
 
 /** An animal as the full view shows it. */
 interface Shown {
@@ -123,7 +129,7 @@ const anySearch = fc.record({
 });
 type Search = typeof anySearch extends fc.Arbitrary<infer Value> ? Value : never;
 
-const sorts = ['id', '-id', 'name', '-name', 'recent', 'random', 'distance'] as const;
+const sorts = ['id', '-id', 'name', '-name', 'recent', 'random', 'distance', 'relevance'] as const;
 
 overEachEngine(engine => {
   let serving: TestService;
@@ -164,9 +170,10 @@ overEachEngine(engine => {
       fc.asyncProperty(anySearch, anyOrder, async (search, { sort, limit }) => {
         const expected = all.filter(pet => matches(pet, search));
         const query = queryOf(search);
-        if (sort !== 'distance' || search.near !== undefined) {
+        const required = { distance: search.near, relevance: search.q } as Readonly<Record<string, unknown>>;
+        if (!(sort in required) || required[sort] !== undefined) {
           const found = await walk(`${query}&sort=${sort}`, Math.max(limit, Math.ceil(expected.length / 10)));
-          if (sort === 'random') found.sort((one, other) => one.id - other.id);
+          if (sort === 'random' || sort === 'relevance') found.sort((one, other) => one.id - other.id);
           const order = sorted(expected, sort, search);
           assert.deepEqual(
             found.map(({ id }) => id),
@@ -219,9 +226,11 @@ function traitOf(pet: Shown, name: 'sex' | 'size' | 'age' | 'goodWithChildren'):
   return name === 'goodWithChildren' ? pet.goodWith?.children : pet[name];
 }
 
-function hasWords({ name, tags = [] }: Shown, q: string): boolean {
-  const words = [name, ...tags].flatMap(wordsIn);
-  const wanted = wordsIn(q);
+function hasWords({ name, categoryId, tags = [] }: Shown, q: string): boolean {
+  const words = [name, categories[categoryId - 1]!, ...tags].flatMap(wordsIn);
+  const all = wordsIn(q);
+  const telling = all.filter(one => !ignored.includes(one));
+  const wanted = telling.length === 0 ? all : telling;
   return wanted.length > 0 && wanted.every(one => words.some(word => word.startsWith(one)));
 }
 

@@ -366,7 +366,7 @@ onEachEngine(engine => {
 
       const after = await engine.open({ location });
       const expected = names.flatMap((name, index) =>
-        [...wordsOf({ ...noTexts, name }, false)].map(word => ({ word, id: index + 1 })),
+        [...wordsOf({ ...noTexts, name }, false).keys()].map(word => ({ word, id: index + 1 })),
       );
       const byWord = (one: { word: string }, other: { word: string }) => (one.word < other.word ? -1 : 1);
       assert.deepEqual((await after.all(everyWord, {})).toSorted(byWord), expected.toSorted(byWord));

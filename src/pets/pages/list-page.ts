@@ -5,7 +5,7 @@ import { type Html, html } from '../../lib/html/html.ts';
 import { type Page, scanBudget } from '../../lib/http/pagination/paginate.ts';
 import type { ScanRequest } from '../../lib/http/pagination/scan-queue.ts';
 import { Problem } from '../../lib/http/problem.ts';
-import { countText } from '../../lib/text.ts';
+import { countText, wordsIn } from '../../lib/text.ts';
 import type { Database } from '../../schema.ts';
 import { addressSubject } from '../../sessions/attempts.ts';
 import { select } from '../../web/forms.ts';
@@ -17,7 +17,7 @@ import { categoriesOf, ownersOf, type PetFilter } from '../filter.ts';
 import { findPets } from '../find.ts';
 import { type Nearby, nearbyOf, nearIn } from '../near.ts';
 import type { FullPet } from '../pet.ts';
-import { beginningsIn, SEARCH_LENGTH_MAX } from '../words.ts';
+import { SEARCH_LENGTH_MAX } from '../words.ts';
 import { animalCards, contextOf } from './cards.ts';
 import { type Choice, choiceOf, distances, NEAR_LENGTH_MAX, parametersOf, pathOf, sorts } from './choice.ts';
 import { chosenTraits, FACET_ROWS_MAX, facetsView } from './facet-view.ts';
@@ -98,7 +98,7 @@ async function find(visit: Visit, { category, status, sort, cursor, q, within, t
   const filter: Omit<PetFilter, 'sort'> = {
     ...(category !== undefined && { categoryId: category, includeDescendants: true }),
     ...(status !== 'any' && { status: [status] }),
-    ...(q !== '' && { words: beginningsIn(q) }),
+    ...(q !== '' && { words: wordsIn(q) }),
     ...(isFiltered && { traits }),
     ...(nearby && {
       ...ownersOf([nearby.organizations.map(({ id }) => id)]),

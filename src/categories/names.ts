@@ -1,0 +1,107 @@
+import { onePer } from '../lib/one-per.ts';
+import { wordsIn } from '../lib/text.ts';
+import { type Database, type Params, query, type Reader, sql } from '../schema.ts';
+
+/** The names of categories, for searches. */
+export class CategoryNames {
+  readonly #categories: ReadonlyMap<number, Named>;
+  readonly #children: ReadonlyMap<number | null, readonly Named[]>;
+  readonly #paths = new Map<number, ReadonlySet<string>>();
+
+  constructor(categories: readonly Named[]) {
+    this.#categories = new Map(categories.map(category => [category.id, category]));
+    this.#children = Map.groupBy(categories, ({ parentId }) => parentId);
+  }
+
+  /** Returns the words of the names of a category and of those above it. */
+  wordsOf(id: number): ReadonlySet<string> {
+    let words = this.#paths.get(id);
+    if (words === undefined) {
+      const category = this.#categories.get(id);
+      const above = category?.parentId == null ? [] : this.wordsOf(category.parentId);
+      words = new Set([...(category?.words ?? []), ...above]);
+      if (category !== undefined) this.#paths.set(id, words);
+    }
+    return words;
+  }
+
+  /** Returns the ids of the categories that have a word like this in their name, and of those within them. */
+  idsWith(isWanted: (word: string) => boolean): number[] {
+    const ids = new Set<number>();
+    const add = (category: Named) => {
+      if (ids.has(category.id)) return;
+      ids.add(category.id);
+      for (const child of this.#children.get(category.id) ?? []) add(child);
+    };
+    for (const category of this.#categories.values()) if (category.words.some(isWanted)) add(category);
+    return [...ids].sort((one, other) => one - other);
+  }
+}
+
+interface Named {
+  readonly id: number;
+  readonly parentId: number | null;
+  readonly words: readonly string[];
+}
+
+interface Cache {
+  version: number | string | undefined;
+  names: Promise<CategoryNames> | undefined;
+}
+
+const cacheOf = onePer<Reader, Cache>(() => ({ version: undefined, names: undefined }));
+
+/**
+ * Returns the names of the first 20,000 categories by id, without placeholders. They are kept in memory until a category
+ * changes.
+ */
+export async function categoryNames(database: Reader & Partial<Pick<Database, 'dataVersion'>>): Promise<CategoryNames> {
+  const cache = cacheOf(database);
+  // On PostgreSQL other nodes change categories too.
+  const version = database.dataVersion?.('categories') ?? JSON.stringify(await database.first(changes, READ));
+  if (cache.names === undefined || cache.version !== version) {
+    const names = read(database);
+    Object.assign(cache, { version, names });
+    names.catch(() => {
+      if (cache.names === names) cache.names = undefined;
+    });
+  }
+  return cache.names!;
+}
+
+async function read(reader: Reader): Promise<CategoryNames> {
+  const rows = await reader.all(namedCategories, READ);
+  return new CategoryNames(rows.map(({ id, parentId, name }) => ({ id, parentId, words: wordsIn(name) })));
+}
+
+const READ = { most: 20_000 };
+
+type Most = Params<{ most: number }>;
+
+const namedCategories = query((db, p: Most) =>
+  db
+    .selectFrom(
+      db
+        .selectFrom('categories')
+        .select(['id', 'name', 'parent_id', 'placeholder'])
+        .orderBy('id')
+        .limit(p.most)
+        .as('categories'),
+    )
+    .select(['id', 'name', 'parent_id as parentId'])
+    .where('placeholder', '=', 0),
+);
+
+/** What differs after any change of one of these categories. */
+const changes = query((db, p: Most) =>
+  db
+    .selectFrom(
+      db.selectFrom('categories').select(['id', 'version', 'updated_at']).orderBy('id').limit(p.most).as('categories'),
+    )
+    .select([
+      sql<number>`count(*)`.as('categories'),
+      sql<number>`coalesce(sum(id % 1000003), 0)`.as('ids'),
+      sql<number>`coalesce(sum(version), 0)`.as('versions'),
+      sql<number>`coalesce(max(updated_at), 0)`.as('updatedAt'),
+    ]),
+);

@@ -1,0 +1,115 @@
+import { readFileSync } from 'node:fs';
+import { wordsIn } from '../lib/text.ts';
+import { formsOf, singularsOf } from './plurals.ts';
+import { traitChoices } from './traits.ts';
+
+/** A word that a search looks for. */
+export interface WantedWord {
+  readonly text: string;
+  /** The word and its plurals, of which an animal has one; without them, the text begins a word of the animal. */
+  readonly forms?: readonly string[];
+}
+
+/** A condition on the profile: a trait, `pattern` or `breeds`, and its value. */
+export type Condition = readonly [name: string, value: string];
+
+/** One meaning of a part of a search: an animal has all of the words, and fits all of the conditions. */
+export interface Meaning {
+  readonly words: readonly WantedWord[];
+  readonly conditions: readonly Condition[];
+}
+
+/** A part of a search: a word or a phrase, with its meanings. Animals match that match one of them; earlier ones weigh more. */
+export type Term = readonly Meaning[];
+
+/**
+ * Returns the parts of a search, of which animals match all: each word with its singular and its synonyms; see `synonyms.txt`.
+ * @param words as they were typed, see `wordsIn`
+ */
+export function termsOf(words: readonly string[]): Term[] {
+  const parsed = phrasesIn(words);
+  const ignored = parsed.every(({ meanings }) => meanings?.length === 0);
+  const terms = parsed.filter(({ meanings }) => ignored || meanings?.length !== 0);
+  const distinct = new Map(terms.map(({ typed, meanings }) => [typed.join(' '), termOf(typed, meanings ?? [])]));
+  return [...distinct].filter(([text, term]) => !isImplied(text, term, distinct)).map(([, term]) => term);
+}
+
+/** Reports whether a word without other meanings begins another such word. */
+function isImplied(text: string, term: Term, all: ReadonlyMap<string, Term>): boolean {
+  const isPlain = ({ length }: Term) => length === 1;
+  return isPlain(term) && [...all].some(([other, one]) => other !== text && other.startsWith(text) && isPlain(one));
+}
+
+/** A phrase of a search as it was typed, with the meanings that are known. */
+interface Phrase {
+  readonly typed: readonly string[];
+  readonly meanings: readonly Meaning[] | undefined;
+}
+
+/** Splits a search into phrases, each the longest that is known, and into single words. */
+export function phrasesIn(words: readonly string[]): Phrase[] {
+  const phrases: Phrase[] = [];
+  for (let index = 0; index < words.length; ) {
+    const most = Math.min(PHRASE_WORDS_MAX, words.length - index);
+    const lengths = Array.from({ length: most }, (_, shorter) => most - shorter);
+    const parts = lengths.map(length => words.slice(index, index + length));
+    const typed = parts.find(part => meaningsOf(part) !== undefined) ?? [words[index]!];
+    phrases.push({ typed, meanings: meaningsOf(typed) });
+    index += typed.length;
+  }
+  return phrases;
+}
+
+function meaningsOf(typed: readonly string[]): readonly Meaning[] | undefined {
+  const last = typed.at(-1)!;
+  const phrases = [last, ...singularsOf(last)].map(word => [...typed.slice(0, -1), word].join(' '));
+  return phrases.map(phrase => synonyms.get(phrase)).find(meanings => meanings !== undefined);
+}
+
+function termOf(typed: readonly string[], meanings: readonly Meaning[]): Term {
+  const beginnings = { words: typed.map(text => ({ text })), conditions: [] };
+  const singulars = typed.length > 1 ? [] : singularsOf(typed[0]!);
+  return [beginnings, ...singulars.map(text => ({ words: [wholeWord(text)], conditions: [] })), ...meanings];
+}
+
+/** Reports whether a word of an animal is the one that a search looks for. */
+export function isWanted(word: string, { text, forms }: WantedWord): boolean {
+  return forms === undefined ? word.startsWith(text) : forms.includes(word);
+}
+
+/** The values of traits that are words by themselves. */
+const valueTraits = ['sex', 'age', 'size'] as const;
+
+/** The meanings of phrases: the values of traits, and those of `synonyms.txt`. */
+export const synonyms: ReadonlyMap<string, readonly Meaning[]> = readSynonyms();
+const PHRASE_WORDS_MAX = Math.max(...Array.from(synonyms.keys(), phrase => phrase.split(' ').length));
+
+function readSynonyms(): Map<string, readonly Meaning[]> {
+  const found = new Map<string, readonly Meaning[]>();
+  const values = valueTraits.flatMap(name => traitChoices[name]!.map(value => [name, value] as const));
+  for (const [name, value] of values) {
+    if (value !== 'unknown') found.set(value, [{ words: [], conditions: [[name, value]] }]);
+  }
+  for (const line of readFileSync(new URL('synonyms.txt', import.meta.url), 'utf8').split('\n')) {
+    const [, phrases, meanings] = /^([^#=]+)=(.*)$/.exec(line) ?? [];
+    if (phrases === undefined) continue;
+    const parsed = meanings!.trim() === '' ? [] : meanings!.split('|').map(meaningIn);
+    for (const phrase of phrases.split(',')) {
+      const text = wordsIn(phrase).join(' ');
+      const before = found.get(text) ?? [];
+      found.set(text, [...before, ...parsed]);
+    }
+  }
+  return found;
+}
+
+function meaningIn(text: string): Meaning {
+  const parts = text.trim().split(/\s+/);
+  const words = parts.filter(part => part !== '*' && !part.includes('='));
+  const conditions = parts.filter(part => part.includes('=')).map(part => part.split('=') as unknown as Condition);
+  return { words: words.map(wholeWord), conditions };
+}
+
+function wholeWord(text: string): WantedWord {
+  return { text, forms: formsOf(text) };
+}
