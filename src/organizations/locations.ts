@@ -10,17 +10,22 @@ export interface NearOrganization {
 }
 
 /**
- * Returns the organizations with a location within a distance of a point, the nearest first, those equally far by id.
+ * Returns the organizations with a location within a distance of one of the points, the nearest first, those equally far by id.
  * Hidden ones are left out. The locations are kept in memory as long as no organization changes: 11,000 take 1 MB and 1 ms.
  */
 export async function organizationsNear(
   database: Database,
-  point: Point,
+  points: readonly Point[],
   withinKm: number,
 ): Promise<NearOrganization[]> {
-  return pointsWithin(point, withinKm, await locationsIn(database))
-    .map(({ point: { id }, km }) => ({ id, km }))
-    .sort((one, other) => one.km - other.km || one.id - other.id);
+  const locations = await locationsIn(database);
+  const nearest = new Map<number, number>();
+  for (const point of points) {
+    for (const { point: organization, km } of pointsWithin(point, withinKm, locations)) {
+      nearest.set(organization.id, Math.min(km, nearest.get(organization.id) ?? km));
+    }
+  }
+  return Array.from(nearest, ([id, km]) => ({ id, km })).sort((one, other) => one.km - other.km || one.id - other.id);
 }
 
 interface Located extends Location {

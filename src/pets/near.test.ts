@@ -134,6 +134,40 @@ overEachEngine(engine => {
     assert.deepEqual(await walk('near=CA-K1A%200B1&sort=distance'), []);
   });
 
+  it('finds animals near what people type: codes without a country, cities with and without their states', async () => {
+    const same = ['90012', 'us-90012', 'US 90012', '90012-1234', 'US-90012'];
+    for (const near of same) {
+      assert.deepEqual(
+        (await walk(`near=${encodeURIComponent(near)}&within=8km&sort=distance`)).slice(0, 6),
+        each([101, 171]),
+        near,
+      );
+    }
+    // The point of a city is among its postal codes.
+    const cities = ['Los Angeles', 'los angeles, ca', 'Los Angeles California', 'Los Angeles, CA, USA'];
+    for (const near of cities)
+      assert.ok((await walk(`near=${encodeURIComponent(near)}&within=30km`)).includes(101), near);
+    assert.deepEqual(await walk(`near=${encodeURIComponent('Portland, TX')}&within=30km`), []);
+    for (const near of ['K1A 0B1', 'k1a0b1', 'K1A', 'St. Louis', 'Quebec', 'Saint John, NB', '34.0614, -118.2385']) {
+      assert.equal((await get(`near=${encodeURIComponent(near)}`)).status, 200, near);
+    }
+    // Each city of the name counts.
+    const { production } = serving.app.databases;
+    const move = (latitude: number, longitude: number) =>
+      production.write(tx => updateOrganization(tx, actor(150), 150, { location: { latitude, longitude } }));
+    for (const [state, latitude, longitude] of [
+      ['OR', 45.52, -122.67],
+      ['ME', 43.66, -70.25],
+    ] as const) {
+      await move(latitude, longitude);
+      for (const near of ['Portland', `Portland, ${state}`, `portland ${state}`]) {
+        assert.deepEqual(await walk(`near=${encodeURIComponent(near)}&within=20km&sort=distance`), each([150]), near);
+      }
+    }
+    assert.deepEqual(await walk(`near=${encodeURIComponent('Portland, OR')}&within=20km`), []);
+    await move(34.0614 + ((150 - FIRST) * 5) / KM_PER_DEGREE, -118.2385);
+  });
+
   it('finds animals near an imported postal code of another country', async () => {
     const { production } = serving.app.databases;
     const messageOf = async (near: string) => (await get(`near=${near}`)).body.errors?.[0]?.message;
@@ -168,6 +202,8 @@ overEachEngine(engine => {
       ['near=DE-', 'near'],
       ['near=DE-10_115', 'near'],
       ['near=de-10115', 'near'],
+      ['near=Atlantis%20City', 'near'],
+      ['near=Springfield%209', 'near'],
       ['near=US-9021', 'near'],
       ['near=US-90210-12', 'near'],
       ['near=CA-K1', 'near'],
@@ -183,10 +219,14 @@ overEachEngine(engine => {
       const { status, body } = await get(query);
       assert.deepEqual([status, body.code, body.errors?.[0]?.path], [400, 'invalid_parameter', parameter], query);
     }
-    const { body } = await get('near=Paris');
+    const messageOf = async (near: string) => (await get(`near=${near}`)).body.errors[0].message;
     assert.equal(
-      body.errors[0].message,
-      'Must be latitude,longitude, such as 34.05,-118.24, or a country and postal code, such as US-90210.',
+      await messageOf('34.05'),
+      'Must be latitude,longitude, such as 34.05,-118.24, a postal code, such as 90210 or DE-10115, or a city, such as Portland, OR.',
+    );
+    assert.equal(
+      await messageOf('Atlantis%20City'),
+      'There is no city Atlantis City here. latitude,longitude works everywhere, such as 34.05,-118.24.',
     );
   });
 

@@ -5,6 +5,7 @@ import { type Page, type PageRequest, scanBudget } from '../lib/http/pagination/
 import { invalidParameter } from '../lib/http/problem.ts';
 import { documentedRule } from '../lib/schemas.ts';
 import { type NearOrganization, organizationsNear } from '../organizations/locations.ts';
+import { citiesIn } from '../places/cities.ts';
 import { importedCountries } from '../places/imported-codes.ts';
 import { builtInCountries, locationOfPostalCode } from '../places/postal-codes.ts';
 import type { Database, Reader } from '../schema.ts';
@@ -14,24 +15,24 @@ import type { Distance, FullPet, PetReader } from './pet.ts';
 
 const LATITUDE = '-?(90(\\.0+)?|[0-8]?\\d(\\.\\d{1,10})?)';
 const LONGITUDE = '-?(180(\\.0+)?|(1[0-7]\\d|\\d?\\d)(\\.\\d{1,10})?)';
-const POINT = `${LATITUDE},${LONGITUDE}`;
-const POSTAL_CODE = '[A-Z]{2}-[A-Za-z\\d][A-Za-z\\d -]{0,30}';
-const NEAR = `^(${POINT}|${POSTAL_CODE})$`;
+const POINT = `${LATITUDE} ?, ?${LONGITUDE}`;
+/** A postal code, after its country unless it is of the United States or Canada. */
+const US_CODE = '\\d{5}(-\\d{4})?';
+const CA_CODE = '[A-Za-z]\\d[A-Za-z]([ -]?\\d[A-Za-z]\\d)?';
+const OTHER_CODE = '([A-Za-z]{2})[ -]([A-Za-z\\d -]{0,20}\\d[A-Za-z\\d -]{0,20})';
+const POSTAL_CODE = `${US_CODE}|${CA_CODE}|${OTHER_CODE}`;
+const CITY = "[A-Za-z\\u00C0-\\u024F][A-Za-z\\u00C0-\\u024F .,'\u2019-]{1,39}";
+const NEAR = `^(${POINT}|${POSTAL_CODE}|${CITY})$`;
 
-/**
- * Returns what people type as a place as the value of `near`; `undefined` if it is none. A postal code of the United States
- * or Canada needs no country.
- */
-export function nearIn(text: string): string | undefined {
-  const place = text
-    .trim()
-    .toUpperCase()
-    .replace(/\s*,\s*/, ',');
-  if (/^\d{5}(-\d{4})?$/.test(place)) return `US-${place}`;
-  if (/^[A-Z]\d[A-Z]( ?\d[A-Z]\d)?$/.test(place)) return `CA-${place}`;
-  return nearPattern.test(place) ? place : undefined;
+/** The most characters of a place. */
+export const NEAR_LENGTH_MAX = 40;
+
+/** Reports whether a text has the form of a place. */
+export function isPlace(text: string): boolean {
+  return nearPattern.test(text);
 }
 
+const pointPattern = new RegExp(`^${POINT}$`);
 const nearPattern = new RegExp(NEAR);
 
 const WITHIN_DEFAULT = '100km';
@@ -41,16 +42,18 @@ export const nearParameters = {
   near: Type.Optional(
     Type.Refine(
       Type.String({
-        maxLength: 40,
+        maxLength: NEAR_LENGTH_MAX,
         description:
-          'Only animals whose organization is within a distance of a point: `latitude,longitude` in degrees, or a postal code ' +
-          'after its country: of the United States, Canada, or a country whose postal codes the operator has imported. ' +
-          'Animals stand where their organization stands.',
-        examples: ['34.05,-118.24', 'US-90210'],
+          'Only animals whose organization is within a distance of a point: `latitude,longitude` in degrees, a postal code, or ' +
+          'a city of the United States or Canada. A postal code follows its country, which those of the United States and Canada do not ' +
+          'need; those of other countries work where the operator has imported them. Of cities with the same name, up to ten ' +
+          'count, unless the state is given. Animals stand where their organization stands.',
+        examples: ['34.05,-118.24', 'US-90210', '62704', 'Portland, OR'],
         ...documentedRule({ pattern: NEAR }),
       }),
-      text => nearPattern.test(text),
-      () => 'must be latitude,longitude, such as 34.05,-118.24, or a country and postal code, such as US-90210',
+      isPlace,
+      () =>
+        'must be latitude,longitude, such as 34.05,-118.24, a postal code, such as 90210 or DE-10115, or a city, such as Portland, OR',
     ),
   ),
   within: Type.Optional(
@@ -63,9 +66,10 @@ export const nearParameters = {
   ),
 };
 
-/** A circle around a point. */
+/** A circle around each of some points. */
 export interface Near {
-  readonly point: Point;
+  /** The point, or several: of cities with the same name. */
+  readonly points: readonly Point[];
   readonly withinKm: number;
   /** The unit that distances are shown in. */
   readonly unit: Distance['unit'];
@@ -79,11 +83,11 @@ export interface Nearby {
 
 /**
  * Returns the organizations that the parameters select.
- * @throws {Problem} `invalid_parameter` for a postal code that is not known
+ * @throws {Problem} `invalid_parameter` for a postal code or a city that is not known
  */
 export async function nearbyOf(database: Database, near: string, within?: string): Promise<Nearby> {
-  const { point, withinKm, unit } = await nearOf(database, near, within);
-  return { organizations: await organizationsNear(database, point, withinKm), unit };
+  const { points, withinKm, unit } = await nearOf(database, near, within);
+  return { organizations: await organizationsNear(database, points, withinKm), unit };
 }
 
 /** Returns the pets, each with how far away its organization is. */
@@ -97,23 +101,52 @@ export function withDistances(pets: readonly FullPet[], { organizations, unit }:
 
 /**
  * Returns what the parameters say.
- * @throws {Problem} `invalid_parameter` for a postal code that is not known
+ * @throws {Problem} `invalid_parameter` for a postal code or a city that is not known
  */
 export async function nearOf(reader: Reader, near: string, within = WITHIN_DEFAULT): Promise<Near> {
   const unit = within.endsWith('mi') ? 'mi' : 'km';
   const withinKm = Number.parseFloat(within) * (unit === 'mi' ? KM_PER_MILE : 1);
-  const [latitude, longitude] = near.split(',').map(Number);
-  if (longitude !== undefined) return { point: { latitude: latitude!, longitude }, withinKm, unit };
-  const [country, code] = [near.slice(0, 2), near.slice(3)];
+  return { points: await pointsOf(reader, near.trim()), withinKm, unit };
+}
+
+async function pointsOf(reader: Reader, near: string): Promise<readonly Point[]> {
+  if (pointPattern.test(near)) {
+    const [latitude, longitude] = near.split(',').map(Number);
+    return [{ latitude: latitude!, longitude: longitude! }];
+  }
+  const postal = postalCodeIn(near);
+  if (postal === undefined) {
+    const cities = await citiesIn(near);
+    if (cities.length > 0) return cities;
+    throw invalidParameter('near', `There is no city ${near} here. ${POINTS_WORK}`, 'unknown_value');
+  }
+  const [country, code] = postal;
   const point = await locationOfPostalCode(reader, country, code);
-  if (point !== undefined) return { point, withinKm, unit };
+  if (point !== undefined) return [point];
   throw invalidParameter('near', await unknownCode(reader, country, code), 'unknown_value');
 }
+
+/** Returns the country and the postal code that a text is; `undefined` if it is none. */
+export function postalCodeIn(text: string): readonly [country: string, code: string] | undefined {
+  const place = text.trim().toUpperCase();
+  if (usPattern.test(place)) return ['US', place];
+  if (caPattern.test(place)) return ['CA', place];
+  const [, country, code] = otherPattern.exec(place) ?? [];
+  return country === undefined ? undefined : [country, code!];
+}
+
+const [usPattern, caPattern, otherPattern] = [US_CODE, CA_CODE, OTHER_CODE].map(code => new RegExp(`^${code}$`)) as [
+  RegExp,
+  RegExp,
+  RegExp,
+];
+
+const POINTS_WORK = 'latitude,longitude works everywhere, such as 34.05,-118.24.';
 
 async function unknownCode(reader: Reader, country: string, code: string): Promise<string> {
   const known = [...builtInCountries, ...(await importedCountries(reader))].sort();
   if (known.includes(country)) return `There is no postal code ${code} in ${country}.`;
-  return `There are no postal codes of ${country} here, only of ${known.join(', ')}. latitude,longitude works everywhere, such as 34.05,-118.24.`;
+  return `There are no postal codes of ${country} here, only of ${known.join(', ')}. ${POINTS_WORK}`;
 }
 
 /**

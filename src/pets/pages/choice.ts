@@ -1,5 +1,6 @@
 import { idOf } from '../../web/lists.ts';
 import type { PetSearch } from '../find.ts';
+import { NEAR_LENGTH_MAX } from '../near.ts';
 import { PetStatus } from '../pet.ts';
 import { type TraitFilter, traitChoices, traitFilterOf } from '../traits.ts';
 import { SEARCH_LENGTH_MAX } from '../words.ts';
@@ -13,7 +14,7 @@ export interface Choice {
   readonly cursor: string | undefined;
   /** What a visitor searches for; empty for everything. */
   readonly q: string;
-  /** A postal code or coordinates as the visitor typed them; empty for everywhere. */
+  /** A postal code, a city or coordinates as the visitor typed them; empty for everywhere. */
   readonly near: string;
   readonly within: string;
   readonly traits: TraitFilter;
@@ -42,8 +43,6 @@ export const distances = {
 } as const;
 
 const DEFAULTS = { status: 'available', within: '50mi' } as const;
-/** The longest place: of two numbers, or a postal code. */
-export const NEAR_LENGTH_MAX = 40;
 
 /** Reads what the address of the page says; what makes no sense counts as not chosen. */
 export function choiceOf(query: URLSearchParams): Choice {

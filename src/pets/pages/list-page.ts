@@ -15,11 +15,11 @@ import { countPets } from '../counts.ts';
 import { countFacets } from '../facets.ts';
 import { categoriesOf, ownersOf, type PetFilter } from '../filter.ts';
 import { findPets } from '../find.ts';
-import { type Nearby, nearbyOf, nearIn } from '../near.ts';
+import { isPlace, NEAR_LENGTH_MAX, type Nearby, nearbyOf } from '../near.ts';
 import type { FullPet } from '../pet.ts';
 import { SEARCH_LENGTH_MAX } from '../words.ts';
 import { animalCards, contextOf } from './cards.ts';
-import { type Choice, choiceOf, distances, NEAR_LENGTH_MAX, parametersOf, pathOf, sorts } from './choice.ts';
+import { type Choice, choiceOf, distances, parametersOf, pathOf, sorts } from './choice.ts';
 import { chosenTraits, FACET_ROWS_MAX, facetsView } from './facet-view.ts';
 import { drawing, statusNames } from './parts.ts';
 
@@ -76,14 +76,13 @@ interface Place {
 
 async function placeOf(database: Database, { near, within }: Choice): Promise<Place> {
   if (near === '') return {};
-  const place = nearIn(near);
-  if (place === undefined)
+  if (!isPlace(near))
     return {
       error:
-        'Enter a US or Canadian postal code, such as 90210 or K1A 0B1, or another one after its country, such as DE-10115.',
+        'Enter a US or Canadian city or postal code, such as Portland, OR or 90210, or another postal code after its country, such as DE-10115.',
     };
   try {
-    return { nearby: await nearbyOf(database, place, within) };
+    return { nearby: await nearbyOf(database, near, within) };
   } catch (error) {
     if (error instanceof Problem && error.code === 'invalid_parameter') return { error: error.errors![0]!.message };
     throw error;
