@@ -30,7 +30,7 @@ const byStatus = {
     ],
     invalid_import: [
       'The file cannot be read as CSV or NDJSON.',
-      'It is not clear which rows and cells the file has: it is not UTF-8, a quotation mark is missing, or a row is too long. The message names the line. Invalid values of single rows are no such error.',
+      'It is not clear which rows and cells the file has: its UTF-8 is damaged, a quotation mark is missing, or a row is too long. The message names the line. Invalid values of single rows are no such error.',
       'Mend the line, and send the whole file again. Nothing was imported.',
     ],
     invalid_photo: [

@@ -57,8 +57,8 @@ describe('docs/shelter.md, executed', { skip }, () => {
 
   test('shows the errors of a file without importing it', async () => {
     assert.equal((await send('dryRun=true')).id, 1);
-    const { state, dryRun, created, failed } = await untilEnded(next('/imports/1'));
-    assert.deepEqual([state, dryRun, created, failed], ['completed', true, 1, 2]);
+    const { state, dryRun, created, failed, dates } = await untilEnded(next('/imports/1'));
+    assert.deepEqual([state, dryRun, created, failed, dates], ['completed', true, 2, 2, 'mdy']);
     assert.equal((await run('/imports/1/errors')).trimEnd(), blockIn('json'));
     assert.deepEqual(JSON.parse(await server.run(`curl -s ${auth} "${found}"`)), []);
   });
@@ -67,7 +67,9 @@ describe('docs/shelter.md, executed', { skip }, () => {
     assert.equal(await run('sed '), '');
     assert.equal((await send('@mended.csv')).id, 2);
     const { state, created, failed, warnings } = await untilEnded(next('/imports/2'));
-    assert.deepEqual([state, created, failed, warnings], ['completed', 3, 0, 0]);
+    assert.deepEqual([state, created, failed, warnings], ['completed', 4, 0, 0]);
+    const [scout] = JSON.parse(await server.run(`curl -s ${auth} "${found.replace('D2026041', 'D2026038')}"`));
+    assert.deepEqual([scout.name, scout.status], ['Scout', 'sold']);
   });
 
   test('adds a photo to the animal of a code', async () => {
@@ -109,7 +111,7 @@ describe('docs/shelter.md, executed', { skip }, () => {
     assert.deepEqual(commands, []);
 
     await server.run(`curl -s ${auth} "http://localhost:8081/v1/exports/pets.csv?preset=asm3" -o again.csv`);
-    assert.match(await readFile(join(server.directory, 'again.csv'), 'utf8'), /D2026041,Biscuit/);
+    assert.match(await readFile(join(server.directory, 'again.csv'), 'utf8'), /D2026041,,Biscuit/);
     const sent = `curl -s ${auth} -H 'Content-Type: text/csv' --data-binary @again.csv`;
     await server.run(`${sent} "http://localhost:8081/v1/imports?preset=asm3"`);
     const ended = await untilEnded(`curl -s ${auth} http://localhost:8081/v1/imports/3`);
