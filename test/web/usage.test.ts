@@ -74,6 +74,27 @@ describe('the pages of usage', { skip: skipBrowser }, () => {
     }
   }
 
+  it('open on staging if only staging has requests', async () => {
+    const person = await signedIn(service);
+    const key = await service.newKey({ accountId: person.accountId, deployment: 'staging' });
+    const page = await person.newPage(browser);
+    const shown = async (path = '/usage') => {
+      await page.goto(origin + path);
+      return page.getByLabel('Deployment').inputValue();
+    };
+    assert.equal(await shown(), 'production', 'neither has requests');
+    await send(`${service.urls.staging}/pets`, { key });
+    await service.app.usage.write();
+    assert.equal(await shown(), 'staging');
+    assert.equal(await shown('/usage?deployment=production'), 'production');
+    const live = await service.newKey({ accountId: person.accountId });
+    await send(`${service.urls.production}/pets`, { key: live });
+    await service.app.usage.write();
+    assert.equal(await shown(), 'production');
+    assert.equal(await shown(`/usage?key=${key.id}`), 'staging', 'the deployment of the key');
+    await page.context().close();
+  });
+
   it('show what is left, and the same numbers as charts and tables', async () => {
     const { person } = await busyOwner();
     const page = await person.newPage(browser);

@@ -8,6 +8,7 @@ import { DAY_MS, HOUR_MS } from '../../lib/time.ts';
 import { findActiveBan } from '../../limits/bans.ts';
 import type { WindowState } from '../../limits/limiter.ts';
 import { accountSubject } from '../../limits/subject.ts';
+import type { DeploymentName } from '../../schema.ts';
 import { notice } from '../../web/forms.ts';
 import { type AccountVisit, accountPage } from '../../web/page.ts';
 import { nowOf } from '../../web/site.ts';
@@ -22,11 +23,11 @@ export const usagePage = accountPage({
   menu: 'account',
   async show(visit) {
     const { site, account } = visit;
-    const deployment = chosenDeployment(visit) ?? 'production';
     const hours = visit.query.get('hours') === '48' ? 48 : 24;
     const now = nowOf(site);
     const keys = await listKeys(site.accounts, account.id);
     const keyId = chosenKey(visit, keys);
+    const deployment = chosenDeployment(visit) ?? (await usedDeployment(visit, keyId));
     const request = { accountId: account.id, deployment, keyId };
     const to = Math.ceil((now + 1) / HOUR_MS) * HOUR_MS;
     const byHour = await usageReport(
@@ -54,6 +55,16 @@ ${
     };
   },
 });
+
+/** Returns the deployment with requests in the last 30 days: production, unless only staging has some. */
+async function usedDeployment({ site, account }: AccountVisit, keyId: string | undefined): Promise<DeploymentName> {
+  const now = nowOf(site);
+  const isUsed = async (deployment: DeploymentName) => {
+    const request = { accountId: account.id, deployment, keyId, interval: 'day', to: now + 1 } as const;
+    return (await usageReport(site.accounts, request, now)).total.requests > 0;
+  };
+  return !(await isUsed('production')) && (await isUsed('staging')) ? 'staging' : 'production';
+}
 
 const series: readonly (Series & { readonly outcome: OutcomeName })[] = [
   { outcome: 'succeeded', name: 'Succeeded', className: 'succeeded' },
