@@ -62,6 +62,8 @@ export interface AddressDeps {
   readonly usage: UsageRecorder;
   /** Returns the public URL of the address that has the pages, if one is served: the message address has none itself. */
   pagesUrl(tls: boolean): string | undefined;
+  /** Returns the public URL of an address that this process serves, or whose URL is set. */
+  knownUrlOf(name: AddressName, tls: boolean): string | undefined;
 }
 
 const SERVING_MS = 10;
@@ -130,7 +132,9 @@ export class Address {
 
   /** Returns the URL in links and documents, without the prefix and without a trailing slash. */
   publicUrl(tls = false): string {
-    return publicUrlOf(this.#deps.config, this.#service.name, this.#port, tls);
+    const { config } = this.#deps;
+    const { name } = this.#service;
+    return publicUrlOf(config, name, this.#port ?? config.ports[name], tls);
   }
 
   /** The URL for clients on this machine. */
@@ -211,7 +215,8 @@ export class Address {
 
   async #newDocument(): Promise<PageContent> {
     const { documentOf } = await import('./openapi.ts');
-    const document = json(documentOf(this.#service.name, { own: this.publicUrl(), pages: this.#pagesUrl() }));
+    const urlOf = (name: AddressName) => this.#deps.knownUrlOf(name, false);
+    const document = json(documentOf(this.#service.name, urlOf, this.#pagesUrl()));
     const bytes = document.bytes as Buffer;
     return { ...document, etag: contentEtag(bytes, []), compressed: await compress(bytes) };
   }

@@ -219,22 +219,20 @@ function createAddresses(
   resources.defer(() => monitor?.close());
   const dayAlerts = { from: ALERT_FROM, note: usage.alerts.note.bind(usage.alerts) };
   const addresses = new Map<AddressName, Address>();
+  const knownUrlOf = (name: AddressName, tls = false) => addresses.get(name)?.publicUrl(tls) ?? config.publicUrls[name];
   const add = (service: Omit<Service, 'authenticator'>, accepted: readonly DeploymentName[]) => {
-    const baseUrlOf = (name: DeploymentName) => {
-      const publicUrl = addresses.get(name)?.publicUrl() ?? config.publicUrls[name];
-      return publicUrl && publicUrl + PREFIX;
-    };
+    const baseUrlOf = (name: DeploymentName) => knownUrlOf(name)?.concat(PREFIX);
     const authenticator = new KeyAuthenticator({ keys, limiter, clock, deployments: accepted, dayAlerts, baseUrlOf });
     addresses.set(service.name, new Address({ ...service, authenticator }, deps));
   };
   const deps: AddressDeps = {
-    ...{ config, clock, log, limiter, bodies, forms, uploads, monitor, accessLog, refusals, usage },
+    ...{ config, clock, log, limiter, bodies, forms, uploads, monitor, accessLog, refusals, usage, knownUrlOf },
     requestSpans: tracing?.requests,
     proxies: trustedProxies(config.trustedProxies),
     pagesUrl: tls => (addresses.get('production') ?? addresses.get('staging'))?.publicUrl(tls),
   };
   const site: Site = {
-    ...{ config, clock, log, limiter, deployments, backups, ...email },
+    ...{ config, clock, log, limiter, deployments, backups, knownUrlOf, ...email },
     accounts: production,
     passwords: new PasswordHasher(),
     pageLimiter: new PageLimiter(config.pagesPerMinute, clock),

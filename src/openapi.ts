@@ -22,24 +22,33 @@ const descriptions: Record<AddressName, string> = {
 
 /** Returns the OpenAPI document that an address serves if it listens on the configured ports. */
 export function configuredDocument(config: Config, name: AddressName): object {
-  const { ports } = config;
+  const { ports, publicUrls } = config;
   const own = publicUrlOf(config, name, ports[name]);
-  const withPages = (['production', 'staging'] as const).find(one => ports[one] !== undefined);
-  const pages = name === 'messages' && withPages !== undefined ? publicUrlOf(config, withPages, ports[withPages]) : own;
-  return documentOf(name, { own, pages });
+  const urlOf = (one: AddressName) =>
+    one === name || ports[one] !== undefined ? publicUrlOf(config, one, ports[one]) : publicUrls[one];
+  const withPages = deployments.find(one => ports[one] !== undefined);
+  const pages = name === 'messages' && withPages !== undefined ? urlOf(withPages)! : own;
+  return documentOf(name, urlOf, pages);
 }
 
+const deployments = ['production', 'staging'] as const;
+
 /**
- * Returns the OpenAPI document of an address.
- * @param urls public URLs without a trailing slash: of this address, and of the pages
+ * Returns the OpenAPI document of an address. Its own URL is the first server; the other deployment follows, if it is known.
+ * @param urlOf returns the public URL of an address without a trailing slash, if it is known
+ * @param pagesUrl the public URL of the pages, without a trailing slash
  */
 export function documentOf(
   name: AddressName,
-  { own, pages }: { readonly own: string; readonly pages: string },
+  urlOf: (name: AddressName) => string | undefined,
+  pagesUrl: string,
 ): object {
-  const description = descriptions[name];
-  if (name === 'messages') return openApiDocument(messageRoutes, [{ url: own, description }], pages);
-  return openApiDocument(routes, [{ url: own + PREFIX, description }], pages);
+  const others = name === 'messages' ? [] : deployments.filter(one => one !== name);
+  const servers = [name, ...others].flatMap(one => {
+    const url = urlOf(one);
+    return url === undefined ? [] : { url: one === 'messages' ? url : url + PREFIX, description: descriptions[one] };
+  });
+  return openApiDocument(name === 'messages' ? messageRoutes : routes, servers, pagesUrl, urlOf('messages'));
 }
 
 /**
@@ -48,8 +57,14 @@ export function documentOf(
  * Import this file on demand, because starting does not need it.
  * @param servers base URLs; the first is that of the address that serves the document
  * @param pagesUrl the public URL below which the pages on error codes are, without a trailing slash
+ * @param messagesUrl the base URL of the message address, which descriptions name
  */
-export function openApiDocument(routes: readonly Route<never>[], servers: readonly Server[], pagesUrl: string): object {
+export function openApiDocument(
+  routes: readonly Route<never>[],
+  servers: readonly Server[],
+  pagesUrl: string,
+  messagesUrl?: string,
+): object {
   const recorded: Readonly<Record<string, Readonly<Record<string, unknown>>>> = answers;
   return openApiOf({
     info: {
@@ -82,7 +97,7 @@ export function openApiDocument(routes: readonly Route<never>[], servers: readon
       { name: 'Messages', tags: ['Messages'] },
     ],
     bearer: 'An API key, sent as `Authorization: Bearer <API_KEY>`. Create an account, then generate a key.',
-    routes,
+    routes: messagesUrl === undefined ? routes : routes.map(route => addressed(route, messagesUrl)),
     webhooks: { tag: 'Webhooks', requests: webhookRequests },
     errors,
     pagesUrl,
@@ -91,6 +106,16 @@ export function openApiDocument(routes: readonly Route<never>[], servers: readon
     headers,
     responseTo: (route, example) => recorded[route.operationId]?.[example.name],
   });
+}
+
+/**
+ * Returns an operation with its URL in the description, if it has an address of its own. A server of the operation would
+ * say the same, but generated clients ignore it.
+ */
+function addressed(route: Route<never>, messagesUrl: string): Route<never> {
+  if (route.address !== 'messages') return route;
+  const { method, path, description } = route;
+  return { ...route, description: `${description} The URL is \`${method} ${messagesUrl}${path}\`.` };
 }
 
 /** Returns every error code of a route: its own, and those of the checks that come before every handler. */

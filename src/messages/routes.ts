@@ -14,7 +14,9 @@ export const send = operation({
   description:
     'Stores a message and delivers it: with `petId` to the owner of that animal, without it to the store itself. It is ' +
     'put into the inbox of the recipient and, if the store sends e-mail, sent by e-mail. Replies go to `replyTo`. ' +
-    'Messages sent with a staging key stay in staging and are never sent by e-mail.',
+    'Messages sent with a staging key stay in staging and are never sent by e-mail. Send it to the message address, which ' +
+    'accepts keys of both deployments; `POST /v1/messages` of the deployment of your key does the same.',
+  address: 'messages',
   body: NewMessage,
   successes: [
     {

@@ -33,6 +33,8 @@ export interface Site {
   readonly portal: DeploymentName;
   /** Returns the public URL of an address without a trailing slash; `undefined` if it is not served. */
   urlOf(address: AddressName, tls: boolean): string | undefined;
+  /** Returns the same, also if another process serves the address and its public URL is set. */
+  knownUrlOf(address: AddressName, tls: boolean): string | undefined;
 }
 
 /** The public URLs of the deployments that are served, as links on a page name them. */

@@ -329,10 +329,15 @@ describe('responses and their documentation', () => {
   });
   after(() => service.stop());
 
-  test('every address serves its own document with its own URL as the first server', async () => {
+  test('every address serves its own document, with its own URL and then that of the other deployment', async () => {
     for (const name of ['production', 'staging', 'messages'] as const) {
       const served: Json = await (await fetch(new URL('/openapi.json', service.urls[name]))).json();
-      assert.equal(served.servers[0].url, service.urls[name]);
+      const other = name === 'production' ? 'staging' : 'production';
+      const known = name === 'messages' ? [service.urls.messages] : [service.urls[name], service.urls[other]];
+      assert.deepEqual(
+        served.servers.map(({ url }: Json) => url),
+        known,
+      );
       const codes = resolved(
         served.paths[name === 'messages' ? '/messages' : '/pets'].get.responses[401],
         served,

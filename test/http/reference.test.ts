@@ -69,6 +69,64 @@ describe('the reference', () => {
     assert.equal((await response.json()).openapi, '3.1.1');
   });
 
+  it('has samples and a collection for staging, and for production if one chooses it', async () => {
+    const { production, staging, messages } = service.urls;
+    for (const address of [production, staging].map(url => new URL(url).origin)) {
+      const list = (await send(`${address}/reference`)).text;
+      for (const url of [production, staging, messages]) assert.ok(list.includes(`<dd><code>${url}</code></dd>`), url);
+      const page = (await send(`${address}/reference/createPet`)).text;
+      assert.ok(page.includes(`${staging}/pets`) && !page.includes(`${production}/pets`));
+      assert.match(page, /href="\/reference\/createPet" aria-current="true">Staging<\/a>/);
+      assert.match(page, /href="\/reference\/createPet\?deployment=production">Production<\/a>/);
+      const chosen = (await send(`${address}/reference/createPet?deployment=production`)).text;
+      assert.ok(chosen.includes(`${production}/pets`));
+      assert.match(chosen, /rel="next" href="\/reference\/\w+\?deployment=production"/);
+      const twin = (await send(`${address}/reference/createPet.md`)).text;
+      assert.ok(twin.includes(`'${staging}/pets'`));
+      const { info, variable } = (await send(`${address}/collections/postman.json`)).body;
+      assert.deepEqual(
+        variable.map(({ value }: { value: string }) => value),
+        [staging, messages, ''],
+      );
+      assert.ok(info.description.includes(`an API key for staging. For production, set \`baseUrl\` to ${production}.`));
+    }
+  });
+
+  it('sends messages to their own address', async () => {
+    const { production, messages } = service.urls;
+    for (const path of ['/reference/sendMessage', '/reference/sendMessage?deployment=production']) {
+      const { text } = await send(origin + path);
+      assert.ok(text.includes(`<code>${messages}/messages</code>`), path);
+      assert.ok(text.includes(`fetch(&#39;${messages}/messages&#39;`), path);
+      assert.ok(!text.includes(`${production}/messages`), path);
+    }
+    assert.ok((await send(`${origin}/reference/sendMessage.md`)).text.includes(`'${messages}/messages'`));
+    const { paths } = (await send(`${origin}/openapi.json`)).body;
+    const { description, servers } = paths['/messages'].post;
+    assert.ok(description.endsWith(`The URL is \`POST ${messages}/messages\`.`));
+    assert.equal(servers, undefined, 'generated clients ignore the server of an operation');
+  });
+
+  it('knows the deployment that another process serves, by its public URL', async t => {
+    const environment = {
+      PETSTORE_STAGING_PORT: '',
+      PETSTORE_STAGING_PUBLIC_URL: 'https://staging.example.org',
+      PETSTORE_MESSAGES_PORT: '',
+    };
+    const alone = await serve({ environment });
+    t.after(() => alone.stop());
+    const address = new URL(alone.urls.production).origin;
+    const { servers } = (await send(`${address}/openapi.json`)).body;
+    assert.deepEqual(
+      servers.map(({ url }: { url: string }) => url),
+      [alone.urls.production, 'https://staging.example.org/v1'],
+    );
+    const { text } = await send(`${address}/reference/listPets`);
+    assert.ok(text.includes('https://staging.example.org/v1/pets'));
+    const message = (await send(`${address}/reference/sendMessage`)).text;
+    assert.ok(message.includes('<code>https://staging.example.org/v1/messages</code>'));
+  });
+
   it('does not exist for an unknown operation', async () => {
     for (const path of ['/reference/getNothing', '/reference/createPet.txt', '/reference/createPet.md.md']) {
       assert.equal((await get(path)).status, 404, path);
@@ -210,7 +268,9 @@ describe('the Postman collection', () => {
         await prepare(example, store);
         const path = url.path.map((part: string) => segmentOf(part, url.variable)).join('/');
         const query = url.query.filter(isOn).map(({ key, value }: Pair) => `${key}=${encodeURIComponent(value)}`);
-        const response = await fetch(`${body.variable[0].value}/${path}?${query.join('&')}`, {
+        const variables: Pair[] = body.variable;
+        const base = variables.find(({ key }) => url.host[0] === `{{${key}}}`)!.value;
+        const response = await fetch(`${base}/${path}?${query.join('&')}`, {
           method,
           headers: {
             ...Object.fromEntries(header.filter(isOn).map(({ key, value }: Pair) => [key, value])),

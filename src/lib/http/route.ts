@@ -221,6 +221,8 @@ export interface Operation<Context> {
   /** The error codes of its own, beside those that every operation may return. */
   readonly errors: readonly string[];
   readonly deprecation?: Deprecation;
+  /** The name of an address that serves the operation besides the deployments: its documentation uses that one. */
+  readonly address?: string;
   /** More members for the OpenAPI operation: `x-…` only. */
   readonly extensions?: Readonly<Record<`x-${string}`, unknown>>;
   readonly examples: readonly Example[];

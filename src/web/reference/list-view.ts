@@ -2,9 +2,8 @@ import { type Html, html } from '../../lib/html/html.ts';
 import type { Route } from '../../lib/http/route.ts';
 import { countText } from '../../lib/text.ts';
 import { plans } from '../../plans/plan.ts';
-import type { DeploymentName } from '../../schema.ts';
-import { PREFIX } from '../../urls.ts';
 import { titleOf } from '../layout.ts';
+import { type Bases, deploymentSwitch, queryOf } from './bases.ts';
 import { badges, byTag, codeBlock, filterField, found, methodBadge, searchText } from './parts.ts';
 
 /** The data of the list of all operations. */
@@ -12,15 +11,15 @@ export interface ListContext {
   readonly routes: readonly Route<never>[];
   /** The words to search for; '' lists all operations. */
   readonly search: string;
-  /** The public URLs of the deployments that are served, without a trailing slash. */
-  readonly urls: readonly (readonly [name: DeploymentName, url: string])[];
+  readonly bases: Bases;
   /** The public URL of the address of the page. */
   readonly publicUrl: string;
 }
 
 /** Returns the list of all operations, with what is common to them. */
-export function listView({ routes, search, urls, publicUrl }: ListContext): Html {
+export function listView({ routes, search, bases, publicUrl }: ListContext): Html {
   const shown = found(routes, search);
+  const query = queryOf(bases);
   return html`<p class="lead">Every operation of the API, with its parameters, responses, errors, examples, and a form to try it.</p>
 <div class="ref-home">
 <div>
@@ -29,13 +28,13 @@ ${search !== '' && html`<p>${shown.length === 1 ? '1 operation' : `${shown.lengt
 <nav aria-label="Operations" class="ref-list">${byTag(shown).map(
     ([tag, group]) =>
       html`<section class="group"><h2 id="${slugOf(tag)}">${tag}</h2><ul>${group.map(
-        route => html`<li data-text="${searchText(route)}"><a href="/reference/${route.operationId}">${methodBadge(route)}<span class="what"><strong>${route.summary}</strong>${badges(route)}<code>${route.path}</code></span></a></li>
+        route => html`<li data-text="${searchText(route)}"><a href="/reference/${route.operationId}${query}">${methodBadge(route)}<span class="what"><strong>${route.summary}</strong>${badges(route)}<code>${route.path}</code></span></a></li>
 `,
       )}</ul></section>`,
   )}</nav>
 </div>
 <aside aria-label="Common to all operations">
-${basics(urls)}
+${basics(bases)}
 ${tools(publicUrl)}
 </aside>
 </div>`;
@@ -45,13 +44,16 @@ function slugOf(tag: string): string {
   return tag.toLowerCase().replaceAll(' ', '-');
 }
 
-function basics(urls: ListContext['urls']): Html {
-  const [, url = ''] = urls.find(([name]) => name === 'staging') ?? urls[0] ?? [];
+function basics(bases: Bases): Html {
+  const { deployments, messages, baseUrl } = bases;
   return html`<h2 id="base-urls">Base URLs</h2>
-<dl>${urls.map(([name, url]) => html`<dt>${titleOf(name)}</dt><dd><code>${url + PREFIX}</code></dd>`)}</dl>
+<dl>${deployments.map(([name, url]) => html`<dt>${titleOf(name)}</dt><dd><code>${url}</code></dd>`)}${
+    messages !== undefined && html`<dt>Messages</dt><dd><code>${messages}</code></dd>`
+  }</dl>
+${deploymentSwitch(bases, '/reference')}
 <h2 id="authentication">Authentication</h2>
 <p>Send your API key with every request. The samples read it from the variable <code>KEY</code>.</p>
-${codeBlock(`curl -H "Authorization: Bearer $KEY" \\\n  ${url + PREFIX}/pets`)}
+${codeBlock(`curl -H "Authorization: Bearer $KEY" \\\n  ${baseUrl}/pets`)}
 <p>A key has scopes; each operation names the one that it needs. <a href="/keys">Your keys</a></p>
 <h2 id="errors">Errors</h2>
 <p>Every error is JSON with a <code>code</code> for programs, a <code>message</code> for people and the HTTP <code>status</code>. <a href="/errors">All error codes</a></p>

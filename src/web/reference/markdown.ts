@@ -2,17 +2,17 @@ import recorded from '../../generated/recorded-responses.json' with { type: 'jso
 import type { Route } from '../../lib/http/route.ts';
 import { PREFIX } from '../../urls.ts';
 import type { Visit } from '../page.ts';
+import { type Bases, baseUrlOf } from './bases.ts';
 import { type DocumentedOperation, type Schemas, type Shape, shapesOf, typeIn } from './operations.ts';
 import { byTag } from './parts.ts';
 import { curl, sampleOf } from './samples.ts';
 
 interface Urls extends Pick<Visit, 'markdownUrl'> {
-  /** The base URL of the API, without a trailing slash. */
-  readonly baseUrl: string;
+  readonly bases: Bases;
 }
 
 /** Returns the list of all operations as Markdown. */
-export function listMarkdown(routes: readonly Route<never>[], { markdownUrl, baseUrl }: Urls): string {
+export function listMarkdown(routes: readonly Route<never>[], { markdownUrl, bases }: Urls): string {
   const groups = byTag(routes).map(([tag, group]) => {
     const rows = group.map(({ operationId, method, path, summary, stability, deprecation }) => {
       const marks = [...(stability === 'stable' ? [] : [stability]), ...(deprecation ? ['deprecated'] : [])];
@@ -23,7 +23,9 @@ export function listMarkdown(routes: readonly Route<never>[], { markdownUrl, bas
   });
   return `# API reference
 
-Base URL: \`${baseUrl}\`. Send an API key with every request: \`Authorization: Bearer <API_KEY>\`. The
+${bases.deployments.map(([name, url]) => `- Base URL of ${name}: \`${url}\``).join('\n')}
+
+Send an API key with every request: \`Authorization: Bearer <API_KEY>\`. The
 [OpenAPI document](${markdownUrl('/openapi.json')}) describes the same operations. [Error codes](${markdownUrl('/errors')}).
 
 ${groups.join('\n')}`;
@@ -36,7 +38,8 @@ export function operationMarkdown(
   urls: Urls,
 ): string {
   const { method, path, summary, description, access, stability, deprecation } = route;
-  const marks = [`\`${method} ${PREFIX}${path}\``, stability, `scope \`${access.scope}\``];
+  const base = route.address === undefined ? PREFIX : baseUrlOf(route, urls.bases);
+  const marks = [`\`${method} ${base}${path}\``, stability, `scope \`${access.scope}\``];
   const rows = parameters.map(one => {
     const type = typeIn(one.schema, schemas).replaceAll('|', '\\|');
     return `| \`${one.name}\` | ${one.in} | ${type} | ${one.required ? 'yes' : ''} | ${one.description} |`;
@@ -65,10 +68,10 @@ export function operationMarkdown(
   return `${sections.join('\n\n')}\n`;
 }
 
-function examplesText(route: Route<never>, example: Route<never>['examples'][number], { baseUrl }: Urls): string[] {
+function examplesText(route: Route<never>, example: Route<never>['examples'][number], { bases }: Urls): string[] {
   const responses: Readonly<Record<string, unknown>> = recorded[route.operationId as keyof typeof recorded] ?? {};
   const response = responses[example.name];
-  const sample = sampleOf(route, example, baseUrl);
+  const sample = sampleOf(route, example, baseUrlOf(route, bases));
   const empty = sample.returns === 'file' ? ', a file' : ', without a body';
   return [
     `### ${example.summary}`,

@@ -2,6 +2,7 @@ import recorded from '../../generated/recorded-responses.json' with { type: 'jso
 import { dayHtml, type Html, html } from '../../lib/html/html.ts';
 import type { Example, Route } from '../../lib/http/route.ts';
 import { PREFIX } from '../../urls.ts';
+import { type Bases, baseUrlOf, deploymentSwitch, queryOf } from './bases.ts';
 import {
   type DocumentedOperation,
   type DocumentedSuccess,
@@ -21,22 +22,21 @@ export interface OperationContext {
   readonly operation: DocumentedOperation;
   readonly routes: readonly Route<never>[];
   readonly schemas: Schemas;
-  /** The base URL in the samples, without a trailing slash. */
-  readonly baseUrl: string;
+  readonly bases: Bases;
   /** The panel that sends requests to staging, or the reason for its absence. */
   readonly tryIt: Html;
 }
 
 /** Returns the page of an operation. */
 export function operationView(context: OperationContext): Html {
-  const { operation, routes } = context;
+  const { operation, routes, bases } = context;
   const { route } = operation;
-  const menu = operationMenu(routes, route);
+  const menu = operationMenu(routes, route, queryOf(bases));
   return html`<div class="ref">
 <div class="ref-side">${filterField('')}<nav aria-label="Operations">${menu}</nav></div>
 <article>
 <details class="ref-menu"><summary>All operations</summary><nav aria-label="Operations">${menu}</nav></details>
-${heading(operation)}
+${heading(operation, bases)}
 <div class="ref-columns">
 <div class="ref-text">
 ${parametersSections(context)}
@@ -49,16 +49,16 @@ ${samplesSection(context)}
 </div>
 </div>
 ${context.tryIt}
-${neighbours(routes, route)}
+${neighbours(routes, route, queryOf(bases))}
 </article>
 </div>`;
 }
 
-function heading({ route }: DocumentedOperation): Html {
+function heading({ route }: DocumentedOperation, bases: Bases): Html {
   const { operationId, path, summary, description, access, deprecation } = route;
   return html`<p class="quiet crumbs"><a href="/reference">Reference</a> / ${route.tag}</p>
 <h1>${summary}${badges(route)}</h1>
-<p class="endpoint">${methodBadge(route)} <code>${PREFIX}${path}</code></p>
+<p class="endpoint">${methodBadge(route)} <code>${route.address === undefined ? PREFIX : baseUrlOf(route, bases)}${path}</code></p>
 ${
   deprecation &&
   html`<div class="notice alert"><p><strong>Deprecated</strong> since ${dayHtml(deprecation.since)}; removed on ${dayHtml(deprecation.sunset)}. ${inline(deprecation.instead)} <a href="${deprecation.page}">What to do</a></p></div>`
@@ -165,6 +165,7 @@ function samplesSection(context: OperationContext): Html {
   const first = mainExample(route);
   const others = route.examples.filter(example => example !== first);
   return html`<h2 id="examples">Example</h2>
+${route.address === undefined && deploymentSwitch(context.bases, `/reference/${route.operationId}`)}
 ${first && exampleView(context, first, 0)}
 ${
   others.length > 0 &&
@@ -176,8 +177,8 @@ ${
 }
 
 /** Shows a request in every language, and its recorded response. The languages are radio buttons, which need no script. */
-function exampleView({ operation: { route }, baseUrl }: OperationContext, example: Example, number: number): Html {
-  const sample = sampleOf(route, example, baseUrl);
+function exampleView({ operation: { route }, bases }: OperationContext, example: Example, number: number): Html {
+  const sample = sampleOf(route, example, baseUrlOf(route, bases));
   const responses: Readonly<Record<string, unknown>> = recorded[route.operationId as keyof typeof recorded] ?? {};
   const response = responses[example.name];
   return html`${number === 0 && html`<p>${example.summary}.</p>`}
@@ -191,11 +192,11 @@ ${languages.map(({ id, codeOf }) => html`<div class="panel ${id}">${codeBlock(co
 ${response !== undefined && jsonBlock(response)}`;
 }
 
-function neighbours(routes: readonly Route<never>[], route: Route<never>): Html {
+function neighbours(routes: readonly Route<never>[], route: Route<never>, query: string): Html {
   const index = routes.indexOf(route);
   const [previous, next] = [routes[index - 1], routes[index + 1]];
   return html`<nav class="neighbours" aria-label="Previous and next operation">
-${previous && html`<a rel="prev" href="/reference/${previous.operationId}"><span class="quiet">Previous</span>${previous.summary}</a>`}
-${next && html`<a rel="next" href="/reference/${next.operationId}"><span class="quiet">Next</span>${next.summary}</a>`}
+${previous && html`<a rel="prev" href="/reference/${previous.operationId}${query}"><span class="quiet">Previous</span>${previous.summary}</a>`}
+${next && html`<a rel="next" href="/reference/${next.operationId}${query}"><span class="quiet">Next</span>${next.summary}</a>`}
 </nav>`;
 }

@@ -1,8 +1,8 @@
 import { routes as allRoutes } from '../../api.ts';
 import type { Route } from '../../lib/http/route.ts';
-import type { DeploymentName } from '../../schema.ts';
 import { PREFIX } from '../../urls.ts';
 import { publicFile, publicPage, type Visit } from '../page.ts';
+import { basesOf } from './bases.ts';
 import { documentedOperations } from './operations.ts';
 
 const routes = allRoutes as readonly Route<never>[];
@@ -13,18 +13,14 @@ export const referencePage = publicPage({
   title: 'Reference',
   menu: 'main',
   cached: true,
-  async show({ query, request, site }) {
+  async show(visit) {
+    const { query, request } = visit;
     const { listView } = await import('./list-view.ts');
-    const names: readonly DeploymentName[] = ['production', 'staging'];
-    const urls = names.flatMap(name => {
-      const url = site.urlOf(name, request.tls);
-      return url === undefined ? [] : [[name, url] as const];
-    });
     const search = (query.get('q') ?? '').slice(0, SEARCH_LENGTH_MAX);
     return {
       title: 'API reference',
       description: 'Every operation of the Pet Store API, with parameters, responses, errors and examples.',
-      body: listView({ routes, search, urls, publicUrl: request.publicUrl }),
+      body: listView({ routes, search, bases: basesOf(visit), publicUrl: request.publicUrl }),
       scripts: ['reference.js'],
       styles: ['reference.css'],
     };
@@ -55,7 +51,7 @@ export const operationPage = publicPage({
       title: operation.route.summary,
       description: operation.route.description.slice(0, DESCRIPTION_LENGTH_MAX),
       layout: 'bare',
-      body: operationView({ operation, routes, schemas, baseUrl: urlsOf(visit).baseUrl, tryIt }),
+      body: operationView({ operation, routes, schemas, bases: basesOf(visit), tryIt }),
       scripts: ['reference.js', 'try-it.js'],
       styles: ['reference.css', 'operation.css'],
     };
@@ -71,9 +67,9 @@ export const collectionPage = publicFile({
   path: '/collections/postman.json',
   title: 'Postman collection',
   cached: true,
-  async show({ request: { publicUrl } }) {
+  async show(visit) {
     const [{ operations }, { postmanCollection }] = await Promise.all([documentation(), import('./postman.ts')]);
-    const bytes = JSON.stringify(postmanCollection(operations, publicUrl + PREFIX), null, 2);
+    const bytes = JSON.stringify(postmanCollection(operations, basesOf(visit)), null, 2);
     return { contentType: 'application/json; charset=utf-8', bytes };
   },
 });
@@ -87,8 +83,8 @@ function stagingUrl({ site, request }: Visit): string | undefined {
   return url && url + PREFIX;
 }
 
-function urlsOf({ request, markdownUrl }: Visit) {
-  return { markdownUrl, baseUrl: request.publicUrl + PREFIX };
+function urlsOf(visit: Visit) {
+  return { markdownUrl: visit.markdownUrl, bases: basesOf(visit) };
 }
 
 /** Returns the operation of the page with the schemas that it refers to; `undefined` if there is none. */

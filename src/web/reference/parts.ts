@@ -26,13 +26,13 @@ export function byTag(routes: readonly Route<never>[]): [tag: string, routes: re
   return [...Map.groupBy(routes, ({ tag }) => tag)];
 }
 
-/** Returns the menu of all operations. @param current the operation of the page */
-export function operationMenu(routes: readonly Route<never>[], current: Route<never>): Html {
+/** Returns the menu of all operations. @param current the operation of the page @param query the query of its links */
+export function operationMenu(routes: readonly Route<never>[], current: Route<never>, query: string): Html {
   return html`<ul>${byTag(routes).map(
     ([tag, group]) =>
       html`<li class="group"><span>${tag}</span><ul>${group.map(
         route =>
-          html`<li data-text="${searchText(route)}"><a href="/reference/${route.operationId}"${
+          html`<li data-text="${searchText(route)}"><a href="/reference/${route.operationId}${query}"${
             route === current && html` aria-current="page"`
           }>${methodBadge(route)} ${route.summary}</a></li>`,
       )}</ul></li>`,

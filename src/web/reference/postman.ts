@@ -1,23 +1,27 @@
 import type { Route } from '../../lib/http/route.ts';
+import type { Bases } from './bases.ts';
 import { type DocumentedOperation, mainExample, type Parameter } from './operations.ts';
 import { byTag } from './parts.ts';
 
 /**
  * Returns all operations as a Postman collection, version 2.1, which Bruno and Insomnia import too. Each request has the
  * values of its first example; the other parameters are switched off.
- * @param baseUrl the value of the variable `baseUrl`
+ * @param bases the values of its variables `baseUrl` and `messagesUrl`
  */
-export function postmanCollection(operations: readonly DocumentedOperation[], baseUrl: string): object {
+export function postmanCollection(operations: readonly DocumentedOperation[], bases: Bases): object {
+  const { deployments, messages, chosen, baseUrl } = bases;
+  const others = deployments.filter(([name]) => name !== chosen);
   const of = new Map(operations.map(operation => [operation.route, operation]));
   return {
     info: {
       name: 'Pet Store',
-      description: 'Set the variable `bearerToken` to your API key.',
+      description: `Set the variable \`bearerToken\` to an API key for ${chosen}.${others.map(([name, url]) => ` For ${name}, set \`baseUrl\` to ${url}.`).join('')}`,
       schema: 'https://schema.getpostman.com/json/collection/v2.1.0/collection.json',
     },
     auth: { type: 'bearer', bearer: [{ key: 'token', value: '{{bearerToken}}', type: 'string' }] },
     variable: [
       { key: 'baseUrl', value: baseUrl },
+      { key: 'messagesUrl', value: messages ?? baseUrl },
       { key: 'bearerToken', value: '' },
     ],
     item: byTag(operations.map(({ route }) => route)).map(([name, group]) => ({
@@ -36,6 +40,7 @@ function requestOf({ route, parameters }: DocumentedOperation): object {
     .replaceAll(/\{(\w+)\}/g, ':$1')
     .split('/');
   const used = [...sent].map(([key, value]) => ({ key, value }));
+  const base = route.address === undefined ? '{{baseUrl}}' : '{{messagesUrl}}';
   const unused = optional(parameters, 'query', [...sent.keys()]);
   return {
     method: route.method,
@@ -47,8 +52,8 @@ function requestOf({ route, parameters }: DocumentedOperation): object {
       ...optional(parameters, 'header', Object.keys(headers)),
     ],
     url: {
-      raw: `{{baseUrl}}/${segments.join('/')}${query === '' ? '' : `?${query}`}`,
-      host: ['{{baseUrl}}'],
+      raw: `${base}/${segments.join('/')}${query === '' ? '' : `?${query}`}`,
+      host: [base],
       path: segments,
       query: [...used, ...unused],
       variable: pathVariables(route, path),

@@ -1,0 +1,50 @@
+import { type Html, html } from '../../lib/html/html.ts';
+import type { Route } from '../../lib/http/route.ts';
+import type { DeploymentName } from '../../schema.ts';
+import { PREFIX } from '../../urls.ts';
+import { titleOf } from '../layout.ts';
+import type { Visit } from '../page.ts';
+
+/** The base URLs that the samples of a page can have, without a trailing slash. */
+export interface Bases {
+  /** Those of the known deployments: staging first, because a newcomer's key is one for staging. */
+  readonly deployments: readonly (readonly [name: DeploymentName, baseUrl: string])[];
+  /** That of the message address, if it is known. */
+  readonly messages: string | undefined;
+  /** The deployment of the samples. */
+  readonly chosen: DeploymentName;
+  readonly baseUrl: string;
+}
+
+const names = ['staging', 'production'] as const;
+
+/** Returns the base URLs for a visit. Its address names the deployment, by default the first one. */
+export function basesOf({ site, request, query }: Visit): Bases {
+  const deployments = names.flatMap(name => {
+    const url = site.knownUrlOf(name, request.tls);
+    return url === undefined ? [] : [[name, url + PREFIX] as const];
+  });
+  const asked = deployments.find(([name]) => name === query.get('deployment'));
+  const [chosen, baseUrl] = asked ?? deployments[0]!;
+  return { deployments, messages: site.knownUrlOf('messages', request.tls), chosen, baseUrl };
+}
+
+/** Returns the base URL of the samples of an operation. */
+export function baseUrlOf({ address }: Route<never>, { messages, baseUrl }: Bases): string {
+  return (address === 'messages' ? messages : undefined) ?? baseUrl;
+}
+
+/** Returns the query of links to other pages of the reference, which keeps the choice. */
+export function queryOf({ deployments, chosen }: Pick<Bases, 'deployments' | 'chosen'>): string {
+  return chosen === deployments[0]![0] ? '' : `?deployment=${chosen}`;
+}
+
+/** Returns the links that choose the deployment of the samples; `undefined` if there is one only. */
+export function deploymentSwitch(bases: Bases, path: string): Html | undefined {
+  const { deployments, chosen } = bases;
+  if (deployments.length === 1) return undefined;
+  return html`<p class="deployments" role="group" aria-label="Deployment of the examples">${deployments.map(
+    ([name]) =>
+      html`<a href="${path}${queryOf({ deployments, chosen: name })}"${name === chosen && html` aria-current="true"`}>${titleOf(name)}</a> `,
+  )}</p>`;
+}
