@@ -7,6 +7,7 @@ import type { Ban } from '../limits/bans.ts';
 import { PREFIX } from '../urls.ts';
 import { type Choice, choices, field, form, notice, select } from '../web/forms.ts';
 import { titleOf } from '../web/layout.ts';
+import { onceField } from '../web/once.ts';
 import type { AccountVisit, View } from '../web/page.ts';
 import { badge, facts, table } from '../web/parts.ts';
 import type { Site } from '../web/site.ts';
@@ -56,41 +57,49 @@ export async function endedImports({ deployments, portal }: Site, key: Key, isOw
 <ul>${imports.map(row => html`<li>${title(row)}: ${countText(row.rows_read)} of ${countText(row.row_count)} rows are done</li>`)}</ul>`;
 }
 
-/** Returns the form for a new key. @param error the error of the form that was sent */
-export function newKeyView(visit: AccountVisit, error?: string): View {
+/** The errors of the form for a new key, by field. */
+export type KeyErrors = Readonly<Record<string, string | undefined>>;
+
+/** Returns the form for a new key. @param errors those of the form that was sent */
+export function newKeyView(visit: AccountVisit, errors: KeyErrors = {}): View {
   const { form: sent } = visit;
   return {
     title: 'New API key',
-    status: error === undefined ? 200 : 422,
-    body: html`${error !== undefined && notice('alert', error)}
-${form(visit, { action: '/keys/new', submit: 'Create key' }, [
-  field({
-    name: 'name',
-    label: 'Name',
-    value: sent.get('name') ?? '',
-    hint: 'What uses it, such as “Adoption site”.',
-    maxLength: NAME_LENGTH_MAX,
-  }),
-  choices('radio', { name: 'deployment', label: 'Deployment', choices: deploymentChoices(visit) }),
-  accessFields(sent),
-  expiryField(visit),
-  html`<details class="more"${moreOptions.some(name => sent.get(name)) && html` open`}><summary>More options</summary>
+    errors,
+    body: html`${form(visit, { action: '/keys/new', submit: 'Create key' }, [
+      onceField(visit),
+      field({
+        name: 'name',
+        label: 'Name',
+        value: sent.get('name') ?? '',
+        hint: 'What uses it, such as “Adoption site”.',
+        error: errors['name'],
+        maxLength: NAME_LENGTH_MAX,
+      }),
+      choices('radio', {
+        ...{ name: 'deployment', label: 'Deployment', choices: deploymentChoices(visit) },
+        error: errors['deployment'],
+      }),
+      accessFields(sent, errors['scope']),
+      expiryField(visit),
+      html`<details class="more"${moreOptions.some(name => sent.get(name)) && html` open`}><summary>More options</summary>
 ${field({
   name: 'networks',
   label: 'Allowed networks',
   value: sent.get('networks') ?? '',
+  error: errors['networks'],
   hint: html`Addresses or networks such as <code>203.0.113.0/24</code>, separated by spaces. Without any, the key works from everywhere.`,
   optional: true,
 })}
-${budgetField('perMinute', 'Requests per minute', visit)}
-${budgetField('perDay', 'Requests per day', visit)}</details>`,
-])}
+${budgetField('perMinute', 'Requests per minute', visit, errors)}
+${budgetField('perDay', 'Requests per day', visit, errors)}</details>`,
+    ])}
 <p><a href="/keys">Cancel</a></p>`,
   };
 }
 
 /** Returns the choice of all scopes or single ones. */
-function accessFields(sent: URLSearchParams): Html {
+function accessFields(sent: URLSearchParams, error: string | undefined): Html {
   const access = sent.get('access') ?? 'all';
   const chosen = sent.getAll('scope');
   const kinds = [
@@ -107,7 +116,7 @@ function accessFields(sent: URLSearchParams): Html {
     choices: kinds.map(kind => ({ ...kind, checked: kind.value === access })),
   })}
 <details class="more"${access === 'chosen' && html` open`}><summary>Scopes</summary>
-${choices('checkbox', { name: 'scope', label: 'Scopes', choices: single })}</details>`;
+${choices('checkbox', { name: 'scope', label: 'Scopes', choices: single, error })}</details>`;
 }
 
 function expiryField({ form: sent, site }: AccountVisit): Html {
@@ -123,10 +132,15 @@ function expiryField({ form: sent, site }: AccountVisit): Html {
 
 const moreOptions = ['networks', 'perMinute', 'perDay'];
 
-function budgetField(name: 'perMinute' | 'perDay', label: string, { account, form: sent }: AccountVisit): Html {
+function budgetField(
+  name: 'perMinute' | 'perDay',
+  label: string,
+  { account, form: sent }: AccountVisit,
+  errors: KeyErrors,
+): Html {
   const max = limitsOfAccount(account)[name];
   return field({
-    ...{ name, label, max, type: 'number', min: 1, optional: true, value: sent.get(name) ?? '' },
+    ...{ name, label, max, error: errors[name], type: 'number', min: 1, optional: true, value: sent.get(name) ?? '' },
     hint: `A budget of this key, within the ${countText(max)} of the account.`,
   });
 }
@@ -157,7 +171,7 @@ export function keyView(visit: AccountVisit, key: Key, ban: Ban | undefined, now
   const state = keyState(key, now);
   return {
     title: key.name ?? key.id,
-    body: html`<p><a href="/keys">All keys</a></p>
+    body: html`${visit.query.has('shown') && notice('status', html`<p>The page that showed this key is closed. If you have not copied the key, rotate it: that shows a new one.</p>`)}<p><a href="/keys">All keys</a></p>
 <p>${stateBadge(state)}</p>
 ${ban !== undefined && banNotice(ban)}
 ${keyFacts(key)}
@@ -186,7 +200,10 @@ function rotateForm(visit: AccountVisit, id: string): Html {
   const options = Object.entries(overlaps).map(([value, label]) => ({ value, label }));
   return html`<h2>Rotate</h2>
 <p>Creates a key with the same access, and lets this one expire. Its webhooks and imports move to the new key.</p>
-${form(visit, { action: `/keys/${id}/rotate`, submit: 'Rotate key' }, select({ name: 'overlap', label: 'How long this key keeps working', choices: options }))}`;
+${form(visit, { action: `/keys/${id}/rotate`, submit: 'Rotate key' }, [
+  onceField(visit),
+  select({ name: 'overlap', label: 'How long this key keeps working', choices: options }),
+])}`;
 }
 
 /** Returns the form that revokes a key. @param action its path */

@@ -8,3 +8,14 @@ export class UserError extends Error {
     this.name = 'UserError';
   }
 }
+
+/** Returns the message of the `UserError` that a check throws; `undefined` if it throws none. */
+export function userErrorOf(check: () => unknown): string | undefined {
+  try {
+    check();
+    return undefined;
+  } catch (error) {
+    if (error instanceof UserError) return error.message;
+    throw error;
+  }
+}

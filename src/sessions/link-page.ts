@@ -2,7 +2,7 @@ import type { Account } from '../accounts/account.ts';
 import { getAccount } from '../accounts/accounts.ts';
 import { listKeys } from '../keys/keys.ts';
 import { html, timeHtml } from '../lib/html/html.ts';
-import { choices, field, form } from '../web/forms.ts';
+import { choices, form, passwordField } from '../web/forms.ts';
 import { publicForm, type View, type Visit } from '../web/page.ts';
 import { nowOf } from '../web/site.ts';
 import { revokeKeyAndDependents } from '../webhooks/key-changes.ts';
@@ -72,14 +72,14 @@ function confirmView(visit: Visit, opened: Opened, error?: string): View {
   const needed = needsPassword(visit, opened);
   return {
     title: 'Confirm your e-mail address',
-    status: error === undefined ? 200 : 422,
+    errors: { password: error },
     body: html`<p>Is <strong>${link.email}</strong> your address?${
       needed && html` Enter the password that you chose for the account.`
     }</p>
 ${form(
   visit,
   { action: linkPath(secret), submit: needed ? 'Confirm and sign in' : 'Confirm the address' },
-  needed && field({ name: 'password', label: 'Password', type: 'password', error, autocomplete: 'current-password' }),
+  needed && passwordField({ name: 'password', label: 'Password', error, autocomplete: 'current-password' }),
 )}
 ${cookieNotice(visit)}
 ${needed && html`<p>You did not choose one? Then someone else used your address. Close this page, and nothing happens.</p>`}`,
@@ -111,7 +111,7 @@ async function resetView(visit: Visit, { secret, account }: Opened, error?: stri
   const hint = 'If someone else may have used the account. Programs with these keys stop working.';
   return {
     title: 'Choose a new password',
-    status: error === undefined ? 200 : 422,
+    errors: { password: error },
     body: html`<p>For the account <strong>${account.email}</strong>. All browsers that are signed in to it are signed out.</p>
 ${form(visit, { action: linkPath(secret), submit: 'Change the password' }, [
   newPasswordField({ error }),
@@ -149,7 +149,7 @@ function signInView(visit: Visit, { secret, account, link, hasPassword }: Opened
   const label = hasPassword ? 'New password' : 'Choose a password';
   return {
     title: 'Open your account',
-    status: error === undefined ? 200 : 422,
+    errors: { password: error },
     body: html`<p>This link signs you in to <strong>${account.name}</strong> (${account.email}). It works once, until ${timeHtml(link.expiresAt)}.</p>
 ${form(visit, { action: linkPath(secret), submit: 'Sign in' }, [
   newPasswordField({

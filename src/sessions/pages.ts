@@ -1,6 +1,6 @@
 import { html } from '../lib/html/html.ts';
 import { NAME_LENGTH_MAX } from '../lib/text.ts';
-import { field, form, notice } from '../web/forms.ts';
+import { field, form, notice, passwordField } from '../web/forms.ts';
 import { accountPage, publicForm, type View, type Visit } from '../web/page.ts';
 import { clearCookie, cookieNames } from './cookies.ts';
 import { passwordError } from './passwords.ts';
@@ -101,20 +101,21 @@ function wrongCredentials({ site }: Visit): string {
 
 function doneText({ site }: Visit, email: string): string {
   return site.emailSender === undefined
-    ? 'Your account is ready. Sign in with the password that you chose.'
-    : `We sent a link to ${email}. Open it to confirm your address; then you can sign in.`;
+    ? 'If your address is new here, your account is ready: sign in with the password that you chose. If you had an account already, its password is unchanged: sign in with that one.'
+    : `We sent an e-mail to ${email}. If the address is new here, open the link in it to confirm the address; then you can sign in. If you had an account already, the e-mail says how to sign in.`;
 }
 
 function signInView(visit: Visit, { email, error, done }: { email?: string; error?: string; done?: string }): View {
   const next = visit.form.get('next') ?? visit.query.get('next');
   return {
     title: 'Sign in',
-    status: error === undefined ? 200 : 401,
-    body: html`${done !== undefined && notice('status', done)}${doneNotice(visit, signInNotices)}${error !== undefined && notice('alert', error)}
+    ...(error !== undefined && { status: 401 }),
+    errors: { '': error },
+    body: html`${done !== undefined && notice('status', done)}${doneNotice(visit, signInNotices)}
 ${form(visit, { action: '/sign-in', submit: 'Sign in' }, [
   next !== null && html`<input type="hidden" name="next" value="${next}">`,
   field({ name: 'email', label: 'E-mail address', type: 'email', value: email, autocomplete: 'username' }),
-  field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password' }),
+  passwordField({ name: 'password', label: 'Password', autocomplete: 'current-password' }),
 ])}
 ${cookieNotice(visit)}
 <p><a href="/forgot-password">Forgot your password?</a></p>
@@ -136,7 +137,7 @@ interface SignUpValues {
 function signUpView(visit: Visit, { name, email, errors = {} }: SignUpValues): View {
   return {
     title: 'Create an account',
-    status: Object.keys(errors).length === 0 ? 200 : 422,
+    errors,
     body: html`${form(visit, { action: '/sign-up', submit: 'Create account' }, [
       field({
         name: 'name',
@@ -165,7 +166,7 @@ ${cookieNotice(visit)}
 function forgotView(visit: Visit, email?: string, error?: string): View {
   return {
     title: 'Choose a new password',
-    status: error === undefined ? 200 : 422,
+    errors: { email: error },
     body:
       visit.site.emailSender === undefined
         ? html`${operatorHelp()}

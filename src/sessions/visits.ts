@@ -1,8 +1,8 @@
 import { checkChange } from '../accounts/account.ts';
 import { type Html, html } from '../lib/html/html.ts';
 import type { SessionOrigin } from '../lib/origin.ts';
-import { UserError } from '../lib/user-error.ts';
-import { type Field, field, notice } from '../web/forms.ts';
+import { userErrorOf } from '../lib/user-error.ts';
+import { notice, type PasswordField, passwordField } from '../web/forms.ts';
 import type { Visit } from '../web/page.ts';
 import { COOKIES_NEED_HTTPS } from '../web/same-site.ts';
 import { cookieNames, cookieOf, setCookie } from './cookies.ts';
@@ -55,20 +55,14 @@ export function operatorHelp(): Html {
 }
 
 /** Returns the field for a new password. */
-export function newPasswordField(options: Partial<Field> = {}): Html {
-  return field({
-    ...{ name: 'password', label: 'New password', type: 'password', hint: 'At least 10 characters.' },
+export function newPasswordField(options: Partial<PasswordField> = {}): Html {
+  return passwordField({
+    ...{ name: 'password', label: 'New password', hint: 'At least 10 characters.' },
     ...{ autocomplete: 'new-password', ...options },
   });
 }
 
 /** Returns what is wrong with a name or an e-mail address, as a sentence; `undefined` if nothing is. */
 export function changeError(change: Parameters<typeof checkChange>[0]): string | undefined {
-  try {
-    checkChange(change);
-    return undefined;
-  } catch (error) {
-    if (error instanceof UserError) return error.message;
-    throw error;
-  }
+  return userErrorOf(() => checkChange(change));
 }

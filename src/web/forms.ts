@@ -8,7 +8,7 @@ export interface Field {
   readonly name: string;
   readonly label: HtmlValue;
   /** The type of the input; `text` by default. */
-  readonly type?: 'text' | 'email' | 'password' | 'number' | 'search' | 'datetime-local';
+  readonly type?: 'text' | 'email' | 'number' | 'search' | 'datetime-local';
   readonly value?: string | number | null | undefined;
   /** The valid values, shown below the label. */
   readonly hint?: HtmlValue;
@@ -22,8 +22,41 @@ export interface Field {
   readonly max?: number;
 }
 
+/** The fields of passwords, which no page repeats, by name. */
+export const passwordLabels = {
+  password: 'Password',
+  current: 'Current password',
+  emailPassword: 'Password',
+} as const;
+
+export type PasswordName = keyof typeof passwordLabels;
+
+export function isPasswordName(name: string): name is PasswordName {
+  return Object.hasOwn(passwordLabels, name);
+}
+
+/** A field for a password. */
+export type PasswordField = Omit<Field, 'name' | 'type' | 'value'> & { readonly name: PasswordName };
+
+/** Returns a labelled input for a password, likewise. */
+export function passwordField(options: PasswordField): Html {
+  return input({ ...options, type: 'password' });
+}
+
 /** Returns a labelled input with its hint and its error beside it. */
-export function field({ name, label, type = 'text', value, hint, error, ...rest }: Field): Html {
+export function field(options: Field): Html {
+  return input(options);
+}
+
+function input({
+  name,
+  label,
+  type = 'text',
+  value,
+  hint,
+  error,
+  ...rest
+}: Omit<Field, 'type'> & { type?: Field['type'] | 'password' }): Html {
   const described = [hint !== undefined && `${name}-hint`, error !== undefined && `${name}-error`].filter(Boolean);
   const { autocomplete = 'off', optional, maxLength, min, max } = rest;
   return html`<div class="field">
@@ -34,7 +67,7 @@ ${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}
   }${min !== undefined && html` min="${min}"`}${max !== undefined && html` max="${max}"`}${
     described.length > 0 && html` aria-describedby="${described.join(' ')}"`
   }${error !== undefined && html` aria-invalid="true"`}>
-${error !== undefined && html`<p class="error" id="${name}-error">${error}</p>`}
+${errorText(name, error)}
 </div>`;
 }
 
@@ -53,8 +86,13 @@ export function textArea({
     error !== undefined && html` aria-describedby="${name}-error" aria-invalid="true"`
   }>
 ${value ?? ''}</textarea>
-${error !== undefined && html`<p class="error" id="${name}-error">${error}</p>`}
+${errorText(name, error)}
 </div>`;
+}
+
+/** Returns the error of a field, to which `aria-describedby` refers; nothing without one. */
+export function errorText(name: string, error: string | undefined): Html | undefined {
+  return error === undefined ? undefined : html`<p class="error" id="${name}-error">${error}</p>`;
 }
 
 /** A choice of a select, radio buttons or checkboxes. */
@@ -84,7 +122,7 @@ export function select({
 <select id="${name}" name="${name}"${required && html` required`}${error !== undefined && html` aria-describedby="${name}-error" aria-invalid="true"`}>${choices.map(
     ({ value, label, checked }) => html`<option value="${value}"${checked && html` selected`}>${label}</option>`,
   )}</select>
-${error !== undefined && html`<p class="error" id="${name}-error">${error}</p>`}
+${errorText(name, error)}
 </div>`;
 }
 
@@ -98,13 +136,13 @@ export function choices(
     error,
   }: { name: string; label: string; choices: readonly Choice[]; error?: string | undefined },
 ): Html {
-  return html`<fieldset class="field"${error !== undefined && html` aria-describedby="${name}-error"`}>
+  return html`<fieldset class="field" id="${name}"${error !== undefined && html` aria-describedby="${name}-error"`}>
 <legend>${label}</legend>
 ${choices.map(
   ({ value, label, hint, checked }) =>
     html`<label class="choice"><input type="${type}" name="${name}" value="${value}"${checked && html` checked`}> <span>${label}${hint !== undefined && html` <span class="hint">${hint}</span>`}</span></label>
 `,
-)}${error !== undefined && html`<p class="error" id="${name}-error">${error}</p>`}
+)}${errorText(name, error)}
 </fieldset>`;
 }
 
@@ -124,6 +162,24 @@ ${visit.tokenField()}
 ${fields}
 <button${danger && html` class="danger"`}>${submit}</button>
 </form>`;
+}
+
+/** The errors of a form that was sent, by the name of the field; those of no field under ''. */
+export type FormErrors = Readonly<Record<string, HtmlValue>>;
+
+/**
+ * Returns the list of errors above a form, with links to the fields; nothing without errors. It has the focus when the page
+ * opens: `site.js` sets it where browsers ignore `autofocus`, such as in addresses with a fragment.
+ */
+export function errorSummary(errors: FormErrors = {}): Html | undefined {
+  const list = Object.entries(errors).filter(([, error]) => error);
+  if (list.length === 0) return undefined;
+  const items = list.map(([name, error]) => (name === '' ? error : html`<a href="#${name}">${error}</a>`));
+  return html`<div class="notice alert errors" role="alert" tabindex="-1" autofocus>${
+    list.length === 1
+      ? html`<p>${items}</p>`
+      : html`<p><strong>Some entries need another value.</strong></p><ul>${items.map(item => html`<li>${item}</li>`)}</ul>`
+  }</div>`;
 }
 
 /** Returns a message above a form or a list. @param kind `status` is announced by screen readers when they can, `alert` at once */

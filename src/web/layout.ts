@@ -2,6 +2,7 @@ import type { Account } from '../accounts/account.ts';
 import { type Html, html } from '../lib/html/html.ts';
 import type { DeploymentName } from '../schema.ts';
 import { assetPath } from './assets.ts';
+import { errorSummary } from './forms.ts';
 import type { Menu, Page, View } from './page.ts';
 import type { SiteUrls } from './site.ts';
 
@@ -28,7 +29,8 @@ const SITE_NAME = 'Pet Store';
  * content before they paint, up to a limit of their own: what a part of the page shows can move when the rest arrives.
  */
 export function document(view: View & { readonly title: string }, frame: Frame): string {
-  const { title, description, head, body, scripts = [], styles = [] } = view;
+  const { title, description, head, body, errors, scripts = [], styles = [] } = view;
+  const summary = errorSummary(errors);
   const { page, markdown } = frame;
   const isFront = page?.path === '/';
   return `<!doctype html>
@@ -37,7 +39,7 @@ ${html`<html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${isFront ? title : `${title} · ${SITE_NAME}`}</title>
+<title>${summary !== undefined && 'Error: '}${isFront ? title : `${title} · ${SITE_NAME}`}</title>
 ${description !== undefined && html`<meta name="description" content="${description}">`}
 ${markdown !== undefined && html`<link rel="alternate" type="text/markdown" href="${markdown}">`}
 ${head}<link rel="expect" href="#content" blocking="render">
@@ -49,7 +51,7 @@ ${header(frame)}
 ${subMenu(frame)}
 <main id="content" class="${view.layout ?? 'normal'}">
 ${view.layout !== 'bare' && html`<h1>${title}</h1>`}
-${body}
+${summary}${body}
 </main>
 ${footer(frame)}
 </body>

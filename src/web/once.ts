@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { withIdempotency } from '../idempotency/idempotency.ts';
+import { withIdempotency, withIdempotencyAfter } from '../idempotency/idempotency.ts';
 import { type Html, html } from '../lib/html/html.ts';
+import type { RouteResponse } from '../lib/http/route.ts';
 import type { Transaction } from '../schema.ts';
 import type { AccountVisit, Visit } from './page.ts';
 import type { Texts } from './schema-form.ts';
@@ -12,29 +13,61 @@ export function onceField({ form }: Pick<Visit, 'form'>): Html {
   return html`<input type="hidden" name="${KEY}" value="${form.get(KEY) ?? randomUUID()}">`;
 }
 
+/** What became of a form. */
+interface Outcome {
+  /** Whether the form was sent before, so that it changed nothing. */
+  readonly isRepeated: boolean;
+  /** What the change returned when the form was sent for the first time. */
+  readonly location: string | undefined;
+}
+
+/** What the change of a form is recorded with. */
+type FormVisit = Pick<AccountVisit, 'deployment' | 'account' | 'origin' | 'form'>;
+
 /**
  * Runs the change of a form in a transaction. If the same form is sent again with the same texts within a day, for example
- * by a double click, it changes nothing.
+ * by a double click or when its page is loaded again, it changes nothing.
  * @param name the name of the form
- * @returns whether the form was sent for the first time
+ * @param change may return the path of the page of what it makes
  * @throws {Problem} as `withIdempotency`
  */
 export async function changeOnce(
-  { deployment, account, origin, form }: AccountVisit,
+  visit: FormVisit,
   name: string,
   texts: Texts,
-  change: (tx: Transaction) => Promise<unknown>,
-): Promise<boolean> {
+  change: (tx: Transaction) => Promise<string | undefined>,
+): Promise<Outcome> {
+  return outcomeOf(await withIdempotency(requestOf(visit, name, texts), async tx => at(await change(tx))));
+}
+
+/** Does the same for a change with transactions of its own. If the process is killed right after it, the form can repeat it. */
+export async function changeOnceAfter(
+  visit: FormVisit,
+  name: string,
+  texts: Texts,
+  change: () => Promise<string>,
+): Promise<Outcome> {
+  return outcomeOf(await withIdempotencyAfter(requestOf(visit, name, texts), change, (_, location) => at(location)));
+}
+
+function requestOf({ deployment, account, origin, form }: FormVisit, name: string, texts: Texts) {
   const sent = JSON.stringify([name, form.get(KEY), texts]);
   const key = form.has(KEY) ? `form-${createHash('sha256').update(sent).digest('base64url')}` : undefined;
-  const request = {
+  return {
     ...{ context: deployment, caller: { accountId: account.id, plan: account.plan }, origin },
     ...{ operationId: name, path: {}, query: {}, body: texts },
     header: (header: string) => (header === 'idempotency-key' ? key : undefined),
   };
-  const { headers = [] } = await withIdempotency(request, async tx => {
-    await change(tx);
-    return {};
-  });
-  return !headers.includes('Idempotency-Replayed');
+}
+
+function at(location: string | undefined): RouteResponse {
+  return location === undefined ? {} : { headers: ['Location', location] };
+}
+
+function outcomeOf({ headers = [] }: RouteResponse): Outcome {
+  const location = headers.indexOf('Location');
+  return {
+    isRepeated: headers.includes('Idempotency-Replayed'),
+    location: location < 0 ? undefined : headers[location + 1],
+  };
 }

@@ -6,6 +6,7 @@ import type { FileLimits, PageRequest } from '../lib/http/server/pages.ts';
 import type { MaybePromise } from '../lib/maybe-promise.ts';
 import type { SessionOrigin } from '../lib/origin.ts';
 import type { SignedIn } from '../sessions/session.ts';
+import type { FormErrors } from './forms.ts';
 import type { Site } from './site.ts';
 
 /** The people that may open a page: everyone, accounts that are signed in, or admins that are signed in. */
@@ -97,6 +98,9 @@ export interface View {
   readonly head?: Html;
   /** Whether its scripts may ask the browser where the visitor is. */
   readonly locates?: boolean;
+  /** The errors of the form that was sent; the page lists them above the content. */
+  readonly errors?: FormErrors | undefined;
+  /** 200 by default, 422 with errors. */
   readonly status?: number;
   readonly cookies?: readonly string[];
 }

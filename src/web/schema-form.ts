@@ -1,9 +1,9 @@
 import type { TSchema } from 'typebox';
 import { invalidMembers } from '../errors.ts';
 import { type Html, html, sentence } from '../lib/html/html.ts';
-import type { FieldError } from '../lib/http/problem.ts';
+import type { FieldError, Problem } from '../lib/http/problem.ts';
 import type { BodyReader } from '../lib/http/server/validation.ts';
-import { field, select, textArea } from './forms.ts';
+import { type FormErrors, field, select, textArea } from './forms.ts';
 
 /** What of a schema decides how a form shows it. */
 interface Shown {
@@ -100,9 +100,8 @@ export class SchemaForm {
   ): Html {
     const view = (leaf: Leaf): Html => {
       const name = leaf.path.join('/');
-      const label = this.#options.labelOf?.(leaf.path) ?? labelOf(leaf.path);
-      const error = errors.find(({ path }) => path === `/${name}` || path.startsWith(`/${name}/`))?.message;
-      const shown = { name, label, value: texts[name] ?? '', error };
+      const error = errors.find(error => isOf(error, name))?.message;
+      const shown = { name, label: this.#labelOf(leaf), value: texts[name] ?? '', error };
       return custom[name]?.(shown) ?? this.#leafView(leaf, shown);
     };
     const { groups = {} } = this.#options;
@@ -117,10 +116,29 @@ ${leaves.map(view)}</fieldset>`;
     })}`;
   }
 
-  /** Returns the errors that belong to none of the fields. */
-  otherErrors(errors: readonly FieldError[]): FieldError[] {
-    const names = this.#leaves.map(({ path }) => `/${path.join('/')}`);
-    return errors.filter(({ path }) => !names.some(name => path === name || path.startsWith(`${name}/`)));
+  /** Returns the errors by field, each after the label of its field. @param problem why the form was refused, if it was */
+  errorsOf(problem: Pick<Problem, 'message' | 'errors'> | undefined): FormErrors {
+    if (problem === undefined) return {};
+    const { message, errors = [] } = problem;
+    const names = this.#leaves.map(({ path }) => path.join('/'));
+    const labelled = this.#leaves.flatMap((leaf, index) => {
+      const error = errors.find(error => isOf(error, names[index]!));
+      return error === undefined ? [] : [[names[index]!, this.#labelledError(leaf, error)] as const];
+    });
+    const others = errors.filter(error => !names.some(name => isOf(error, name)));
+    const rest = errors.length === 0 ? message : others.map(({ message }) => message).join(' ');
+    return { ...Object.fromEntries(labelled), '': rest };
+  }
+
+  /** `Name: Must have …`, but `Name is required.`, because some messages begin with the member. */
+  #labelledError(leaf: Leaf, { message }: FieldError): string {
+    const member = `${leaf.path.at(-1)} `;
+    const label = this.#labelOf(leaf);
+    return message.startsWith(member) ? `${label} ${message.slice(member.length)}` : `${label}: ${message}`;
+  }
+
+  #labelOf({ path }: Leaf): string {
+    return this.#options.labelOf?.(path) ?? labelOf(path);
   }
 
   #leafView(leaf: Leaf, shown: ShownField): Html {
@@ -169,6 +187,11 @@ export function readChecked<T>(reader: BodyReader, value: unknown): T {
 export function wordsOf(name: string): string {
   const words = name.replaceAll(/(?<=.)[A-Z]/g, letter => ` ${letter.toLowerCase()}`).replaceAll('_', ' ');
   return words[0]!.toUpperCase() + words.slice(1);
+}
+
+/** Reports whether an error is that of a field, or of a value in it. */
+function isOf({ path }: FieldError, name: string): boolean {
+  return path === `/${name}` || path.startsWith(`/${name}/`);
 }
 
 function leavesOf(properties: Readonly<Record<string, Shown>>): Leaf[] {

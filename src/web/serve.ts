@@ -19,6 +19,7 @@ import { newSecret, type SignedIn } from '../sessions/session.ts';
 import { findSession, recordSeen } from '../sessions/sessions.ts';
 import { assets } from './assets.ts';
 import { compress } from './compress.ts';
+import { errorSummary } from './forms.ts';
 import { document } from './layout.ts';
 import { type AccountVisit, type Page, type PageResult, pathWith, type Visit } from './page.ts';
 import { problemView } from './problem-view.ts';
@@ -172,7 +173,7 @@ export class PageHandler {
     };
     const text = document({ ...result, title }, frame);
     return this.#content(request.publicUrl, text, {
-      status: result.status ?? 200,
+      status: result.status ?? (errorSummary(result.errors) === undefined ? 200 : 422),
       locates: result.locates === true,
       cookies: [...cookies, ...(result.cookies ?? [])],
     });

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, it } from 'node:test';
-import { findAccountByEmail, getAccount, requestDeletion, suspendAccount } from '../../src/accounts/accounts.ts';
+import {
+  createAccount,
+  findAccountByEmail,
+  getAccount,
+  requestDeletion,
+  suspendAccount,
+} from '../../src/accounts/accounts.ts';
 import { testClock } from '../../src/lib/clock.ts';
 import { createPet } from '../../src/pets/pets.ts';
 import { query, type Transaction } from '../../src/schema.ts';
@@ -64,6 +70,19 @@ describe('the forms of accounts', () => {
       assert.deepEqual(replies[0], replies[1]);
     });
   }
+
+  it('say what fits both a new and a known address after signing up, without a mail server too', async t => {
+    const silent = await serve({ clock });
+    t.after(() => silent.stop());
+    await silent.app.databases.production.write(tx => createAccount(tx, { email: 'known@example.org', name: 'Ann' }));
+    const visitor = anonymous(silent);
+    for (const email of ['known@example.org', 'new@example.org']) {
+      const { status, text } = await visitor.submit('/sign-up', { name: 'Eve', email, password: PASSWORD });
+      assert.equal(status, 200);
+      assert.match(text, /If your address is new here, your account is ready/);
+      assert.match(text, /If you had an account already, its password is unchanged/);
+    }
+  });
 
   it('answer a change of the address in the same way if another account has it', async () => {
     const ann = await person('change@example.org');

@@ -53,7 +53,7 @@ describe('accounts in a browser', { skip: skipBrowser }, () => {
     await field(page, 'E-mail address').fill(email);
     await field(page, 'Password').fill(PASSWORD);
     await button(page, 'Create account').click();
-    await page.getByText(`We sent a link to ${email}.`).waitFor();
+    await page.getByText(`We sent an e-mail to ${email}.`).waitFor();
     await page.goto(await linkIn(email, /^Confirm/));
     await field(page, 'Password').fill(PASSWORD);
     await button(page, 'Confirm and sign in').click();
@@ -92,7 +92,7 @@ describe('accounts in a browser', { skip: skipBrowser }, () => {
     await page.keyboard.press('Tab');
     await page.keyboard.type(PASSWORD);
     await page.keyboard.press('Enter');
-    await page.getByText('We sent a link to kay@example.org.').waitFor();
+    await page.getByText('We sent an e-mail to kay@example.org.').waitFor();
     await page.context().close();
   });
 
@@ -108,7 +108,7 @@ describe('accounts in a browser', { skip: skipBrowser }, () => {
     await page.goto(link);
     await field(page, 'New password').fill('short');
     await button(page, 'Change the password').click();
-    await page.getByText('Use at least 10 characters').waitFor();
+    await page.locator('#password-error', { hasText: 'Use at least 10 characters' }).waitFor();
     await field(page, 'New password').fill(NEW_PASSWORD);
     await button(page, 'Change the password').click();
     await page.getByText('Your password is changed.').waitFor();
@@ -193,7 +193,7 @@ describe('accounts in a browser', { skip: skipBrowser }, () => {
       await field(page, 'Current password').fill('wrong');
       await field(page, 'New password').fill('short');
       await button(page, 'Change the password').click();
-      await page.getByText('The password is wrong.').waitFor();
+      await page.locator('#current-error', { hasText: 'The password is wrong.' }).waitFor();
       await check('errors');
       await page.context().close();
     });

@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import type { Browser } from 'playwright-core';
 import { listKeys } from '../../src/keys/keys.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
-import { launchBrowser, skipBrowser, violationsOn } from './browser.ts';
+import { follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
 import { signedIn } from './session.ts';
 
 describe('the pages of API keys', { skip: skipBrowser }, () => {
@@ -58,6 +58,33 @@ describe('the pages of API keys', { skip: skipBrowser }, () => {
     await page.context().close();
   });
 
+  it('make one key of a form, however often its page is loaded again', async () => {
+    const person = await signedIn(service);
+    const page = await person.newPage(browser);
+    const keys = async () => (await listKeys(service.app.databases.production, person.accountId)).length;
+    await page.goto(`${origin}/keys/new`);
+    await page.getByLabel('Name').fill('Once');
+    await follow(page.getByRole('button', { name: 'Create key' }));
+    await page.getByRole('heading', { name: 'Your key is ready' }).waitFor();
+    for (let times = 0; times < 2; times++) await page.reload();
+    await page.getByText('If you have not copied the key, rotate it').waitFor();
+    assert.equal(await page.getByRole('heading', { level: 1 }).textContent(), 'Once');
+    assert.equal(await keys(), 1);
+
+    await follow(page.getByRole('button', { name: 'Rotate key' }));
+    await page.getByRole('heading', { name: 'Your new key is ready' }).waitFor();
+    await page.reload();
+    await page.getByText('If you have not copied the key, rotate it').waitFor();
+    assert.equal(await keys(), 2);
+
+    // Another form with the same entries makes another key.
+    await page.goto(`${origin}/keys/new`);
+    await page.getByLabel('Name').fill('Once');
+    await follow(page.getByRole('button', { name: 'Create key' }));
+    assert.equal(await keys(), 3);
+    await page.context().close();
+  });
+
   it('limit a key to the chosen scopes, and say what is wrong with a form', async () => {
     const person = await signedIn(service);
     const page = await person.newPage(browser);
@@ -65,7 +92,7 @@ describe('the pages of API keys', { skip: skipBrowser }, () => {
     await page.getByLabel('Name').fill('Reader');
     await page.getByLabel('Only these scopes').check();
     await page.getByRole('button', { name: 'Create key' }).click();
-    await page.getByText('Choose at least one scope.').waitFor();
+    await page.locator('#scope-error', { hasText: 'Choose at least one scope.' }).waitFor();
     assert.equal(await page.getByLabel('Name').inputValue(), 'Reader');
     await page.getByText('pets:read', { exact: true }).click();
     await page.getByRole('button', { name: 'Create key' }).click();

@@ -106,7 +106,7 @@ export const changePlan = change('/account/plan', 'Change the plan', async visit
   if (!isOwnPlan(account.plan)) return rejected('Ask the operator for another plan.');
   if (plan === 'pro' && account.emailConfirmedAt === undefined) return rejected('Confirm your e-mail address first.');
   await site.accounts.write(tx => updateAccount(tx, account.id, { plan }), origin);
-  return { location: '/account?done=plan#plan' };
+  return { location: '/account?done=plan#change-plan' };
 });
 
 /**

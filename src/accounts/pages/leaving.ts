@@ -3,7 +3,7 @@ import { DAY_MS } from '../../lib/time.ts';
 import { UserError } from '../../lib/user-error.ts';
 import { attemptLimits, requireAttempt } from '../../sessions/attempts.ts';
 import { findPassword } from '../../sessions/passwords.ts';
-import { field, form, notice } from '../../web/forms.ts';
+import { field, form } from '../../web/forms.ts';
 import { type AccountVisit, accountPage, type View } from '../../web/page.ts';
 import { nowOf } from '../../web/site.ts';
 import { suspendWithDependents } from '../../webhooks/account-changes.ts';
@@ -52,7 +52,7 @@ export const deleteAccount = accountPage({
     try {
       await suspendWithDependents(databases, account.id, (tx, id) => requestOwnDeletion(tx, id, GRACE_MS), origin);
     } catch (error) {
-      if (error instanceof UserError) return deletionView(visit, { values: { name }, errors: { form: error.message } });
+      if (error instanceof UserError) return deletionView(visit, { values: { name }, errors: { '': error.message } });
       throw error;
     }
     return { location: '/account' };
@@ -81,8 +81,8 @@ async function deletionView(visit: AccountVisit, { values, errors }: Sent = {}):
   const { site, account } = visit;
   const hasPassword = (await findPassword(site.accounts, account.id)) !== undefined;
   return {
-    status: errors === undefined ? 200 : 422,
-    body: html`${errors?.['form'] !== undefined && notice('alert', errors['form'])}<p>Your account is suspended at once: its API keys are rejected and its webhooks are disabled.
+    errors,
+    body: html`<p>Your account is suspended at once: its API keys are rejected and its webhooks are disabled.
 On <strong>${timeHtml(nowOf(site) + GRACE_MS)}</strong> we delete it for good, on both deployments:</p>
 <ul>
 <li>your animals, webhooks, API keys, notes and the texts of your messages are deleted;</li>

@@ -4,14 +4,14 @@ import { isOwnPlan, type Limits, ownPlans, plans } from '../../plans/plan.ts';
 import { findPassword } from '../../sessions/passwords.ts';
 import { doneNotice, newPasswordField, operatorHelp } from '../../sessions/visits.ts';
 import { boundsTable } from '../../web/bounds.ts';
-import { choices, field, form, notice } from '../../web/forms.ts';
+import { choices, field, form, notice, type PasswordName, passwordField, passwordLabels } from '../../web/forms.ts';
 import type { AccountVisit, View } from '../../web/page.ts';
 import { type Account, limitsOfAccount } from '../account.ts';
 
 /** The values and errors of a form that was sent, by the name of the field. */
 export interface Sent {
   readonly values?: Readonly<Record<string, string>>;
-  readonly errors?: Readonly<Record<string, string | undefined>>;
+  readonly errors?: Readonly<Record<string, string | undefined>> | undefined;
 }
 
 /** Returns the page of the account, with the errors of the form that was sent. */
@@ -33,7 +33,7 @@ export async function accountView(visit: AccountVisit, sent: Sent = {}): Promise
   return {
     title: 'Account',
     styles: ['account.css'],
-    status: sent.errors === undefined ? 200 : 422,
+    errors: sent.errors,
     body: html`${doneNotice(visit, done)}${body}`,
   };
 }
@@ -73,8 +73,8 @@ function profile(visit: AccountVisit, { values, errors }: Sent): Html {
 }
 
 /** Returns the field for the current password, if the account has one. */
-export function currentPassword(name: string, error: string | undefined, hasPassword: boolean): Html | false {
-  return hasPassword && field({ name, label: 'Password', type: 'password', error, autocomplete: 'current-password' });
+export function currentPassword(name: PasswordName, error: string | undefined, hasPassword: boolean): Html | false {
+  return hasPassword && passwordField({ name, label: passwordLabels[name], error, autocomplete: 'current-password' });
 }
 
 function email(visit: AccountVisit, { values, errors }: Sent, hasPassword: boolean): Html {
@@ -118,11 +118,7 @@ function password(visit: AccountVisit, { errors }: Sent, hasPassword: boolean): 
 ${form(visit, { action: '/account/password', submit: hasPassword ? 'Change the password' : 'Set the password' }, [
   // Password managers want to know whose password it is.
   html`<input type="hidden" name="username" value="${visit.account.email}" autocomplete="username">`,
-  hasPassword &&
-    field({
-      ...{ name: 'current', label: 'Current password', type: 'password' },
-      ...{ error: errors?.['current'], autocomplete: 'current-password' },
-    }),
+  currentPassword('current', errors?.['current'], hasPassword),
   newPasswordField({ error: errors?.['password'] }),
 ])}`,
   );
@@ -135,13 +131,13 @@ function plan(visit: AccountVisit, { errors }: Sent): Html {
   const ask = html`<p class="hint">Business has ${limitsText(plans.business.limits)}, and Enterprise the limits that you agree on. Ask the operator of the store for them.</p>`;
   if (!isOwnPlan(account.plan))
     return section(
-      'plan',
+      'change-plan',
       'Plan',
       about,
       html`${current}<p class="hint">Ask the operator of the store for another plan.</p>`,
     );
   return section(
-    'plan',
+    'change-plan',
     'Plan',
     about,
     html`${form(visit, { action: '/account/plan', submit: 'Change the plan' }, [

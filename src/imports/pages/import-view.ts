@@ -70,14 +70,13 @@ export async function importView(visit: AccountVisit, row: ImportRow, now: numbe
   const refusal = isPreview ? await rowsRefusal(database, row, bounds, now) : undefined;
   return {
     title: importTitle(row),
-    ...(error !== undefined && { status: 422 }),
+    errors: { '': error },
     ...(isRunning && {
       scripts: ['import.js'],
       // With scripts, `import.js` does it without loading the page.
       head: html`<noscript><meta http-equiv="refresh" content="3"></noscript>`,
     }),
-    body: html`${error !== undefined && notice('alert', error)}
-${outcomeNotice(row)}
+    body: html`${outcomeNotice(row)}
 ${refusal !== undefined && error === undefined && notice('alert', refusal.message)}
 <div id="progress"${isRunning && html` data-running="yes"`}>${isRunning && progressView(row)}
 ${facts([

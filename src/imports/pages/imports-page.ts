@@ -5,7 +5,7 @@ import { html, timeHtml } from '../../lib/html/html.ts';
 import { Problem } from '../../lib/http/problem.ts';
 import { countText } from '../../lib/text.ts';
 import { boundOf } from '../../plans/plan.ts';
-import { choices, field, notice, select } from '../../web/forms.ts';
+import { choices, errorText, field, select } from '../../web/forms.ts';
 import { idOf, listPage, pageLinks } from '../../web/lists.ts';
 import { type AccountVisit, accountPage, type View } from '../../web/page.ts';
 import { table } from '../../web/parts.ts';
@@ -151,12 +151,10 @@ async function listView(visit: AccountVisit, sent = nothingSent): Promise<View> 
   ]);
   const rowsToday = await rowsImported(deployment.database, account.id, nowOf(deployment));
   const rowsMax = boundOf(deployment.bounds, account, 'importedRows');
-  const isWrong = Object.keys(sent.errors).length > 0;
   return {
     description: 'Import a file of animals.',
-    ...(isWrong && { status: 422 }),
-    body: html`${isWrong && notice('alert', sent.errors['file'] ?? 'Some fields need another value.')}
-${uploadForm(visit, sent)}
+    errors: sent.errors,
+    body: html`${uploadForm(visit, sent)}
 <h2>Past imports</h2>
 ${table('Past imports', ['Import', 'State', 'Animals', 'Errors'], rows, 'Nothing has been imported yet.')}
 <p class="hint">Your imports have changed ${countText(rowsToday)} of ${countText(rowsMax)} rows today (UTC). The last 20 imports are kept, for 30 days.</p>
@@ -193,7 +191,8 @@ ${field({
 })}
 <div class="field"><label for="file">File</label>
 <p class="hint" id="file-hint">CSV as spreadsheet programs save it, or NDJSON, ${limit}. It must arrive within 30 seconds. The <a href="/reference/importPets">API</a> takes ${storedMax > FILE_BYTES_MAX ? 'larger files' : 'files that take longer'}.</p>
-<input id="file" name="file" type="file" accept=".csv,.ndjson,.jsonl,.txt,text/csv,application/x-ndjson" required aria-describedby="file-hint"></div>
+<input id="file" name="file" type="file" accept=".csv,.ndjson,.jsonl,.txt,text/csv,application/x-ndjson" required aria-describedby="file-hint${errors['file'] && ' file-error'}">
+${errorText('file', errors['file'])}</div>
 <button>Preview the changes</button>
 </form>`;
 }

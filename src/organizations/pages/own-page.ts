@@ -131,19 +131,16 @@ async function placeOf(reader: Reader, texts: Texts): Promise<Texts | undefined>
 
 function formView(visit: AccountVisit, texts: Texts, own: OrganizationRow | undefined, error?: Problem): View {
   const errors = error?.errors ?? [];
-  const others = organizationForm.otherErrors(errors).map(({ message }) => message);
-  const message = errors.length === 0 ? error?.message : ['Some fields need another value.', ...others].join(' ');
   const etag = visit.form.get('etag') ?? (own === undefined ? '' : etagOf(own));
   const publicLink =
     own &&
     html`<p><a href="/organizations/${own.id}">Public page of your organization</a> · <a href="#photos">Photos</a></p>`;
   return {
     description: 'Publish the profile of your shelter.',
-    ...(error !== undefined && { status: 422 }),
+    errors: organizationForm.errorsOf(error),
     styles: ['animals.css'],
     ...(own !== undefined && { scripts: ['upload.js'] }),
     body: html`${error === undefined && visit.query.has('saved') && notice('status', html`<p>Your organization is saved.</p>`)}
-${message !== undefined && notice('alert', message)}
 <p>Everyone sees what you enter here on the page of your organization, beside your animals.</p>
 ${publicLink}
 ${form(visit, { action: '/shelter/organization', submit: own === undefined ? 'Publish' : 'Save' }, [

@@ -9,7 +9,7 @@ import {
   visitorMessageErrors,
 } from '../../messages/visitors/visitor-messages.ts';
 import { boundOf } from '../../plans/plan.ts';
-import { field, notice, textArea } from '../../web/forms.ts';
+import { errorSummary, field, notice, textArea } from '../../web/forms.ts';
 import type { Visit } from '../../web/page.ts';
 import type { FullPet } from '../pet.ts';
 
@@ -87,10 +87,11 @@ function accountOf({ signedIn }: Visit) {
 /** Returns the form, or what became of the message that it sent. */
 export function askView(visit: Visit, pet: Pick<FullPet, 'id' | 'name'>, attempt?: Attempt): Html {
   const account = accountOf(visit);
+  const { name, email, text } = attempt?.errors ?? {};
   return html`<section id="ask" class="card ask" aria-labelledby="ask-title">
 <h2 id="ask-title">Ask about <bdi>${pet.name}</bdi></h2>
 ${outcomeNotice(visit.query.get('asked'))}
-${attempt?.refusal && notice('alert', attempt.refusal.message)}
+${errorSummary({ name, email, message: text, '': attempt?.refusal?.message })}
 <form method="post" action="/animals/${pet.id}#ask" class="stacked">
 ${
   account !== undefined

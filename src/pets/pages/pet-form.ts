@@ -1,8 +1,8 @@
 import { decimalsOf, majorUnits, minorUnits } from '../../lib/currency.ts';
 import type { Html } from '../../lib/html/html.ts';
-import type { FieldError } from '../../lib/http/problem.ts';
-import { field, select } from '../../web/forms.ts';
-import { SchemaForm, type ShownField, type Texts, wordsOf } from '../../web/schema-form.ts';
+import type { FieldError, Problem } from '../../lib/http/problem.ts';
+import { type FormErrors, field, select } from '../../web/forms.ts';
+import { SchemaForm, type Texts, wordsOf } from '../../web/schema-form.ts';
 import { type FullPet, NewPet } from '../pet.ts';
 import { statusNames } from './parts.ts';
 import { traitNames, valueName } from './trait-names.ts';
@@ -38,14 +38,19 @@ export function changesIn(sent: Texts, shown: Texts): Record<string, unknown> {
   return { ...patch, price: { amount: amount ?? text, currency } };
 }
 
+/** Returns the errors of a form, as the page lists them. */
+export function errorsOf(texts: Texts, problem: Problem | undefined): FormErrors {
+  return petForm.errorsOf(problem && { message: problem.message, errors: worded(texts, problem.errors) });
+}
+
 /** Returns the fields of an animal, each with its error beside it. @param categories the choices of its category */
 export function petFieldsView(
   texts: Texts,
   categories: readonly { readonly id: number; readonly name: string }[],
   errors: readonly FieldError[] = [],
 ): Html {
-  return petForm.fieldsView(texts, errors, {
-    categoryId({ name, value, error }) {
+  return petForm.fieldsView(texts, worded(texts, errors), {
+    categoryId({ name, label, value, error }) {
       const choices = categories.map(one => ({
         value: String(one.id),
         label: one.name,
@@ -53,20 +58,23 @@ export function petFieldsView(
       }));
       // Without a choice, browsers would send the first category.
       const none = value === '' ? [{ value, label: 'Choose one' }] : [];
-      const problem = error && (value === '' ? 'Choose a category.' : error);
-      return select({ name, label: 'Category', error: problem, choices: [...none, ...choices], required: true });
+      return select({ name, label, error, choices: [...none, ...choices], required: true });
     },
-    [AMOUNT]: shown => amountView(shown, texts[CURRENCY]!),
+    [AMOUNT]: shown => field({ ...shown, optional: true, hint: 'As people pay it: 125.00 or 125.' }),
     [CURRENCY]: shown => field({ ...shown, optional: true, hint: 'Three letters, such as EUR or USD.', maxLength: 3 }),
   });
 }
 
-function amountView(shown: ShownField, currency: string): Html {
+/** Returns the errors in the terms of the form, where it differs from the API. */
+function worded(texts: Texts, errors: readonly FieldError[] = []): FieldError[] {
+  const currency = texts[CURRENCY] ?? '';
+  const example = majorUnits(12_500, isCurrency(currency) ? currency : 'EUR');
   const decimals = isCurrency(currency) ? decimalsOf(currency) : 2;
-  const error =
-    shown.error &&
-    `Must be an amount such as ${majorUnits(12_500, isCurrency(currency) ? currency : 'EUR')}, with at most ${decimals} decimals.`;
-  return field({ ...shown, error, optional: true, hint: 'As people pay it: 125.00 or 125.' });
+  return errors.map(error => {
+    if (error.path === '/categoryId' && texts['categoryId'] === '') return { ...error, message: 'Choose a category.' };
+    if (error.path !== `/${AMOUNT}`) return error;
+    return { ...error, message: `Must be an amount such as ${example}, with at most ${decimals} decimals.` };
+  });
 }
 
 function isCurrency(text: string): boolean {
@@ -74,7 +82,7 @@ function isCurrency(text: string): boolean {
 }
 
 function labelOf([name, member]: readonly string[]): string | undefined {
-  if (member === undefined) return traitNames[name!];
+  if (member === undefined) return name === 'categoryId' ? 'Category' : traitNames[name!];
   const trait = traitNames[member] ?? traitNames[`${name}${member[0]!.toUpperCase()}${member.slice(1)}`];
   if (trait === undefined) return undefined;
   return name === 'traits' ? trait : `${wordsOf(name!)}: ${trait.toLowerCase()}`;

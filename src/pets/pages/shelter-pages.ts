@@ -2,7 +2,7 @@ import { newCategoriesOf } from '../../categories/bound.ts';
 import { categoriesWithin, categoryPaths } from '../../categories/paths.ts';
 import { nowOf } from '../../deployment.ts';
 import { type Html, html } from '../../lib/html/html.ts';
-import { type FieldError, Problem } from '../../lib/http/problem.ts';
+import { Problem } from '../../lib/http/problem.ts';
 import { BodyReader } from '../../lib/http/server/validation.ts';
 import { withoutMarks } from '../../lib/text.ts';
 import { ownPhotosView } from '../../photos/pages/own-photos.ts';
@@ -18,7 +18,7 @@ import { listPets } from '../list.ts';
 import { type FullPet, NewPet, PetPatch, petValues } from '../pet.ts';
 import { createPet, deletePet, getPet, updatePet } from '../pets.ts';
 import { statusBadge } from './parts.ts';
-import { changesIn, petFieldsView, textsIn, textsOf } from './pet-form.ts';
+import { changesIn, errorsOf, petFieldsView, textsIn, textsOf } from './pet-form.ts';
 
 /** The animals of the account. */
 export const ownAnimalsPage = accountPage({
@@ -59,8 +59,11 @@ export const newAnimalPage = accountPage({
       const checked = readChecked<NewPet>(newPet, { ...pet, categoryId: Number(texts['categoryId']) });
       const petsMax = boundOf(deployment.bounds, account, 'pets');
       const categories = newCategoriesOf(deployment, account);
-      const create = (tx: Transaction) => createPet(tx, account.id, checked, categories, { petsMax });
-      return (await changeOnce(visit, 'newAnimal', texts, create)) ? 'yes' : 'before';
+      const create = async (tx: Transaction) => {
+        await createPet(tx, account.id, checked, categories, { petsMax });
+        return undefined;
+      };
+      return (await changeOnce(visit, 'newAnimal', texts, create)).isRepeated ? 'before' : 'yes';
     });
   },
 });
@@ -124,9 +127,8 @@ function deletionView(visit: AccountVisit, pet: FullPet, error?: Problem): View 
   const isReserved = error?.code === 'pet_reserved';
   return {
     title: `Delete ${withoutMarks(name)}`,
-    ...(error !== undefined && { status: 422 }),
-    body: html`${error !== undefined && notice('alert', html`<p>${error.message}</p>${isReserved && html`<p>${RESERVED}</p>`}`)}
-<p>The animal is deleted for good, with its photos.</p>
+    errors: { '': error && html`${error.message}${isReserved && ` ${RESERVED}`}` },
+    body: html`<p>The animal is deleted for good, with its photos.</p>
 <p>If it found a home, set its status to “Sold” and its outcome instead: a deleted animal is not in your statistics.</p>
 ${error === undefined && pet.status === 'pending' && html`<p>${RESERVED}</p>`}
 ${form(
@@ -180,20 +182,18 @@ async function ownPet({ deployment, account, parameters }: AccountVisit): Promis
 }
 
 async function formView(visit: AccountVisit, texts: Texts, pet?: FullPet, error?: Problem): Promise<View> {
-  const errors: readonly FieldError[] = error?.errors ?? [];
   return {
     ...(pet !== undefined && { title: `Edit ${pet.name}` }),
     styles: ['animals.css'],
     ...(pet !== undefined && { scripts: ['upload.js'] }),
-    ...(error !== undefined && { status: 422 }),
-    body: html`${error !== undefined && notice('alert', errors.length > 0 ? 'Some fields need another value.' : error.message)}
-${form(visit, { action: visit.request.path, submit: 'Save' }, [
-  pet && html`<p><a href="#photos">Photos of the animal</a></p>`,
-  pet === undefined
-    ? onceField(visit)
-    : html`<input type="hidden" name="etag" value="${visit.form.get('etag') ?? pet.etag}">`,
-  petFieldsView(texts, await categoriesFor(visit, idOf(texts['categoryId'])), errors),
-])}
+    errors: errorsOf(texts, error),
+    body: html`${form(visit, { action: visit.request.path, submit: 'Save' }, [
+      pet && html`<p><a href="#photos">Photos of the animal</a></p>`,
+      pet === undefined
+        ? onceField(visit)
+        : html`<input type="hidden" name="etag" value="${visit.form.get('etag') ?? pet.etag}">`,
+      petFieldsView(texts, await categoriesFor(visit, idOf(texts['categoryId'])), error?.errors),
+    ])}
 ${pet && ownPhotosView(visit, pet, 'animal')}
 ${links(pet)}`,
   };

@@ -1,4 +1,7 @@
-// Adds to every page what needs a script: the search key, copy buttons, and forms that a double click sends once.
+// Adds to every page what needs a script: the search key, copy buttons, forms that a double click sends once, and the focus
+// on the errors of a form where browsers ignore `autofocus`.
+
+document.querySelector('.errors')?.focus();
 
 document.addEventListener('keydown', event => {
   const { target } = event;

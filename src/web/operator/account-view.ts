@@ -9,7 +9,7 @@ import type { DeploymentName } from '../../schema.ts';
 import { usageReport } from '../../usage/report.ts';
 import { listWebhookHealth, type WebhookHealth } from '../../webhooks/health.ts';
 import { boundsTable } from '../bounds.ts';
-import { choices, doneNotice, field, form, notice, select } from '../forms.ts';
+import { choices, doneNotice, field, form, select } from '../forms.ts';
 import { titleOf } from '../layout.ts';
 import type { AccountVisit, View } from '../page.ts';
 import { facts, table } from '../parts.ts';
@@ -40,9 +40,8 @@ export async function accountView(visit: AccountVisit, account: Account, error?:
   return {
     title: account.name,
     styles,
-    status: error === undefined ? 200 : 422,
-    body: html`${error !== undefined && notice('alert', html`<p>${error}</p>`)}
-${error === undefined && done}
+    errors: { '': error },
+    body: html`${error === undefined && done}
 <p><a href="/operator/accounts">All accounts</a></p>
 <p>${stateBadges(account)}</p>
 ${accountFacts(account)}

@@ -163,9 +163,8 @@ async function categoryView(visit: AccountVisit, { deployment, category }: Found
   return {
     title: name,
     styles,
-    status: error === undefined ? 200 : 422,
-    body: html`${error !== undefined && notice('alert', html`<p>${error}</p>`)}
-${error === undefined && done}
+    errors: { '': error },
+    body: html`${error === undefined && done}
 <p><a href="${action(PATH)}">All categories on ${on}</a></p>
 ${placeholder === 1 && html`<p>${badge('warn', 'Placeholder')} An animal named this unknown id. Save a name to keep the category.</p>`}
 ${facts([
