@@ -19,6 +19,11 @@ export function requireSameSite({ header, publicUrl }: PageRequest): void {
     throw new Problem('cross_site_form', 403, 'This form was sent by another site. Open the page and send it again.');
 }
 
+/** Reports whether a browser says from which site a form is. */
+export function namesSite({ header }: Pick<PageRequest, 'header'>): boolean {
+  return header('sec-fetch-site') !== undefined || header('origin') !== undefined;
+}
+
 /** Why signing in and forms do not work over plain HTTP. */
 export const COOKIES_NEED_HTTPS =
   'Browsers keep the cookie of a session only over HTTPS, and on localhost. Open this page over HTTPS to sign in.';

@@ -1,6 +1,7 @@
 import type { Deployment } from '../deployment.ts';
 import { html } from '../lib/html/html.ts';
 import { Problem } from '../lib/http/problem.ts';
+import { prefersHtml } from '../lib/http/server/accept.ts';
 import { contentEtag } from '../lib/http/server/conditional.ts';
 import type { PageRequest, PageRoute } from '../lib/http/server/pages.ts';
 import type { PageContent } from '../lib/http/server/responses.ts';
@@ -23,8 +24,9 @@ import { errorSummary } from './forms.ts';
 import { document } from './layout.ts';
 import { type AccountVisit, type Page, type PageResult, pathWith, type Visit } from './page.ts';
 import { problemView } from './problem-view.ts';
-import { COOKIES_NEED_HTTPS, isLocalhost, requireSameSite } from './same-site.ts';
+import { COOKIES_NEED_HTTPS, isLocalhost, namesSite, requireSameSite } from './same-site.ts';
 import { nowOf, type Site, type SiteUrls } from './site.ts';
+import { staleFormView } from './stale-form.ts';
 import { twinLinks, twinPath } from './twins.ts';
 
 /** The most cached pages of an address; a bound on memory, above the number of pages that exist. */
@@ -120,9 +122,18 @@ export class PageHandler {
       page.file === undefined
         ? { fields: await request.readForm(client, page.formBytesMax), file: undefined }
         : await request.readFileForm(page.file, signedIn && uploadAccountOf(signedIn));
-    if (!page.withoutToken && !isFormToken(form.get('token'), secret ?? visitor)) {
-      const message = request.tls || isLocalhost(request) ? FORM_OUT_OF_DATE : COOKIES_NEED_HTTPS;
-      throw new Problem('invalid_form', 403, message);
+    const hasToken = page.withoutToken || [secret, visitor].some(own => isFormToken(form.get('token'), own));
+    if (!hasToken && !request.tls && !isLocalhost(request)) {
+      throw new Problem('invalid_form', 403, COOKIES_NEED_HTTPS);
+    }
+    // Browsers say where a form is from. Scripts and programs get an error.
+    const isFromBrowser = prefersHtml(request.header('accept')) && namesSite(request);
+    if (!hasToken && !isFromBrowser) throw new Problem('invalid_form', 403, FORM_OUT_OF_DATE);
+    // Without entries to keep, signing in is enough.
+    const hasEntries = Array.from(form.keys()).some(name => name !== 'token');
+    const isSignedOut = page.access !== 'everyone' && signedIn === undefined && hasEntries;
+    if (!hasToken || (isSignedOut && isFromBrowser)) {
+      return this.#respond({ ...page, access: 'everyone' }, admitted, form, visit => staleFormView(visit, page));
     }
     return this.#respond(page, admitted, form, visit => page.submit!(file === undefined ? visit : { ...visit, file }));
   }

@@ -17,7 +17,7 @@ import { IDLE_MS } from '../../src/sessions/session.ts';
 import { listSessions } from '../../src/sessions/sessions.ts';
 import { type Reply, send, serve, type TestService } from '../support/serving.ts';
 import { type SmtpServer, startSmtpServer } from '../support/smtp-server.ts';
-import { anonymous, signedIn, type Visitor } from './session.ts';
+import { anonymous, endAllSessions, signedIn, type Visitor } from './session.ts';
 
 const NOON = Date.UTC(2026, 10, 20, 12);
 const DAY = 86_400_000;
@@ -287,6 +287,24 @@ describe('the forms of accounts', () => {
       assert.equal(status, 403);
       assert.match(text, message);
     }
+  });
+
+  it('keep the entries of a form that is out of date, but no password', async () => {
+    const ann = await person('stale@example.org');
+    const form = { current: PASSWORD, password: 'another long password', token: 'old', other: '<b>&"' };
+    const { status, text } = await ann.submit('/account/password', form);
+    assert.equal(status, 403);
+    assert.match(text, /name="other" value="&#60;b&#62;&#38;&#34;"/);
+    for (const secret of [PASSWORD, 'another long password', 'value="old"']) assert.ok(!text.includes(secret), secret);
+    for (const name of ['current', 'password'])
+      assert.match(text, new RegExp(`name="${name}" type="password" value=""`));
+    const script = await ann.submit('/account/password', form, { Accept: 'application/json' });
+    assert.deepEqual([script.status, script.body.code], [403, 'invalid_form']);
+    const upload = await ann.submitMultipart('/shelter/animals/1/photos', { token: 'old' });
+    assert.match(upload.text, /<a href="\/shelter\/animals\/1">Open the form again<\/a>, and choose the file again/);
+    // What signs out has no entries to keep.
+    await endAllSessions(service, ann.accountId);
+    assert.equal((await ann.submit('/sign-out')).status, 303);
   });
 
   it('make one account of concurrent sign-ups', async () => {

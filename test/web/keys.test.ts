@@ -4,7 +4,7 @@ import type { Browser } from 'playwright-core';
 import { listKeys } from '../../src/keys/keys.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
 import { follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
-import { signedIn } from './session.ts';
+import { endAllSessions, signedIn, signedInTo } from './session.ts';
 
 describe('the pages of API keys', { skip: skipBrowser }, () => {
   let service: TestService;
@@ -82,6 +82,39 @@ describe('the pages of API keys', { skip: skipBrowser }, () => {
     await page.getByLabel('Name').fill('Once');
     await follow(page.getByRole('button', { name: 'Create key' }));
     assert.equal(await keys(), 3);
+    await page.context().close();
+  });
+
+  it('keep the entries of a form that is out of date', async () => {
+    const person = await signedIn(service);
+    const names = async () => (await listKeys(service.app.databases.production, person.accountId)).map(key => key.name);
+    const again = await signedInTo(service, person.accountId);
+    const page = await person.newPage(browser);
+    const fill = async (name: string) => {
+      await page.goto(`${origin}/keys/new`);
+      await page.getByLabel('Name').fill(name);
+      await page.getByLabel('Read only').check();
+    };
+    const sendAgain = () => follow(page.getByRole('button', { name: 'Send again' }));
+
+    // Signed out and in again in another tab, with a session that knows no other form.
+    await fill('Kept');
+    await page.context().addCookies([again.cookie]);
+    await follow(page.getByRole('button', { name: 'Create key' }));
+    await page.getByText('This form is out of date, so nothing was changed.').waitFor();
+    assert.deepEqual(await violationsOn(page), []);
+    await sendAgain();
+    await page.getByRole('heading', { name: 'Your key is ready' }).waitFor();
+
+    // Signed out, on another device too: signing in in another tab is enough.
+    await fill('Kept too');
+    await endAllSessions(service, person.accountId);
+    await follow(page.getByRole('button', { name: 'Create key' }));
+    assert.match((await page.getByRole('link', { name: 'Sign in in a new tab' }).getAttribute('href'))!, /^\/sign-in$/);
+    await page.context().addCookies([(await signedInTo(service, person.accountId)).cookie]);
+    await sendAgain();
+    await page.getByRole('heading', { name: 'Your key is ready' }).waitFor();
+    assert.deepEqual((await names()).sort(), ['Kept', 'Kept too']);
     await page.context().close();
   });
 

@@ -1,9 +1,9 @@
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import type { NewAccount } from '../../src/accounts/account.ts';
 import { createAccount } from '../../src/accounts/accounts.ts';
 import { cookieNames, formTokenOf } from '../../src/sessions/cookies.ts';
 import { newSecret } from '../../src/sessions/session.ts';
-import { startSession } from '../../src/sessions/sessions.ts';
+import { endSessions, startSession } from '../../src/sessions/sessions.ts';
 import { type Reply, send, type TestService } from '../support/serving.ts';
 
 /** Someone who opens pages over HTTP, with or without a browser. */
@@ -12,6 +12,8 @@ export interface Visitor {
   readonly accountId: number;
   /** The secret of the cookie, of the session or of the visitor. */
   readonly secret: string;
+  /** The cookie, as a browser takes it. */
+  readonly cookie: Parameters<BrowserContext['addCookies']>[0][number];
   open(path: string, headers?: Readonly<Record<string, string>>): Promise<Reply>;
   /** Sends a form with the visitor's token; `null` leaves the token out. */
   submit: Submit;
@@ -45,6 +47,11 @@ export async function signedInTo(service: TestService, accountId: number): Promi
   return visitor(service, { accountId, secret }, 'session');
 }
 
+/** Ends every session of an account. */
+export async function endAllSessions(service: TestService, accountId: number): Promise<void> {
+  await service.app.databases.production.write(tx => endSessions(tx, accountId, 0));
+}
+
 /** Returns someone who is not signed in. */
 export function anonymous(service: TestService): Visitor {
   return visitor(service, { accountId: 0, secret: newSecret() }, 'visitor');
@@ -66,9 +73,11 @@ function visitor(
         headers: { ...own, 'Content-Type': type, 'Sec-Fetch-Site': 'same-origin', ...headers },
         body: encode(form === null ? {} : { token: formTokenOf(secret), ...form }),
       });
+  const browserCookie = { name, value: secret, url: origin.replace('http:', 'https:') };
   return {
     accountId,
     secret,
+    cookie: browserCookie,
     open: (path, headers) => send(origin + path, { headers: { ...own, ...headers } }),
     submit: submitAs('application/x-www-form-urlencoded', fields => new URLSearchParams(fields).toString()),
     submitMultipart: submitAs('multipart/form-data; boundary=b', fields => {
@@ -79,7 +88,7 @@ function visitor(
     }),
     async newPage(browser, options) {
       const context = await browser.newContext(options);
-      await context.addCookies([{ name, value: secret, url: origin.replace('http:', 'https:') }]);
+      await context.addCookies([browserCookie]);
       return context.newPage();
     },
   };
