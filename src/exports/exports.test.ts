@@ -134,14 +134,86 @@ overEachEngine(engine => {
       const adoptapet = await lines('adoptapet');
       assert.deepEqual(adoptapet.slice(0, 2), [
         'Id,Animal,Breed,Breed2,Purebred,Age,Name,Size,Sex,Color,Description,Status,GoodWKids,GoodWCats,GoodWDogs,' +
-          'SpayedNeutered,ShotsCurrent,Housetrained,Declawed,SpecialNeeds,HairLength',
-        `"A-117 ",Dog,Labrador Retriever,,0,," Rex, ""the dog"" ",,,,${text},Available,1,,0,,,,,,`,
+          'SpayedNeutered,ShotsCurrent,Housetrained,Declawed,SpecialNeeds,HairLength,YouTubeVideoURL,Birthdate,' +
+          'Sizecurrent,SizeUOM,AdoptionFee,Cratetrained,HeartwormNegative,HeartwormPositive,Leashtrained,IndoorOnly,' +
+          'FIVPositive,SpecialDietaryNeeds',
+        `"A-117 ",Dog,Labrador Retriever,,0,," Rex, ""the dog"" ",,,,${text},Available,1,,0,,,,,,,,,27.25,kg,125.00,,,,,,,`,
       ]);
       const rescuegroups = await lines('rescuegroups');
       assert.deepEqual(rescuegroups.slice(0, 2), [
         'animalID,status,rescueID,name,species,primaryBreed,secondaryBreed,sex,mixed,dogs,cats,kids,declawed,' +
           'housetrained,age,specialNeeds,altered,size,uptodate,color,description,pic1,pic2,pic3,pic4',
         `"A-117 ",Available,"A-117 "," Rex, ""the dog"" ",Dog,Labrador Retriever,,,Yes,No,,Yes,,,,,,,,,${text},,,,`,
+      ]);
+    });
+
+    it('write the columns of Petfinder in the order that it mandates', async () => {
+      const { token: shelter } = await serving.newKey();
+      const add = (body: object) =>
+        send(`${serving.urls.production}/pets`, {
+          ...{ method: 'POST', key: shelter, body: { name: 'Pip', categoryId: 1, ...body } },
+        });
+      const fee = (amount: number) => ({ price: { amount, currency: 'USD' } });
+      await add({ externalId: 'P1', ...fee(7500), goodWith: { farmAnimals: 'no' } });
+      await add({ status: 'pending', statusReason: 'Stray hold until Friday', ...fee(0) });
+      await add({ status: 'pending', statusReason: 'in foster', goodWith: { farmAnimals: 'yes' } });
+      await add({ status: 'sold' });
+      const [head, ...rows] = (await (await get('pets.csv?preset=petfinder', shelter)).text()).trim().split('\r\n');
+      assert.equal(
+        head,
+        'ID,Internal,AnimalName,PrimaryBreed,SecondaryBreed,Sex,Size,Age,Desc,Type,Status,Shots,Altered,NoDogs,NoCats,' +
+          'NoKids,Housetrained,Declawed,specialNeeds,Mix,photo1,photo2,photo3,photo4,photo5,photo6,arrival_date,birth_date,' +
+          'primaryColor,secondaryColor,tertiaryColor,coat_length,adoption_fee,display_adoption_fee,adoption_fee_waived,' +
+          'special_needs_notes,no_other,no_other_note,tags',
+      );
+      const columns = [
+        'Status',
+        'adoption_fee',
+        'display_adoption_fee',
+        'adoption_fee_waived',
+        'no_other',
+        'no_other_note',
+      ];
+      const places = columns.map(name => head!.split(',').indexOf(name));
+      const cells = rows.map(row => row.split(','));
+      assert.deepEqual(
+        cells.map(row => places.map(place => row[place])),
+        [
+          ['A', '75.00', '1', '', '1', 'Farm animals'],
+          ['F', '0.00', '', '1', '', ''],
+          ['H', '', '', '', '', ''],
+          ['X', '', '', '', '', ''],
+        ],
+      );
+      assert.deepEqual(cells[0]!.slice(0, 3), ['P1', 'P1', 'Pip']);
+    });
+
+    it('write the columns that RescueGroups documents', async () => {
+      const { token: shelter } = await serving.newKey();
+      const body = {
+        ...{
+          name: 'Pip',
+          categoryId: 2,
+          externalId: 'R1',
+          status: 'pending',
+          sex: 'male',
+          size: 'xlarge',
+          coat: 'curly',
+        },
+        ...{ intake: { date: '2026-10-01', kind: 'stray' }, traits: { specialNeeds: 'no', houseTrained: 'unknown' } },
+        videos: [
+          'https://example.org/a.mp4',
+          'https://youtu.be/dQw4w9WgXcQ?t=1',
+          'https://www.youtube.com/watch?v=other-one',
+        ],
+      };
+      await send(`${serving.urls.production}/pets`, { method: 'POST', key: shelter, body });
+      const text = await (await get('pets.csv?preset=rescuegroups-import', shelter)).text();
+      assert.deepEqual(text.split('\r\n').slice(0, 2), [
+        'externalID,internalID,rescueID,name,status,type,priBreed,secBreed,mix,sex,age,okwithdogs,okwithcats,okwithkids,' +
+          'declawed,housebroken,specialNeeds,altered,size,uptodate,color,pattern,coatLength,courtesy,dsc,found,foundDate,' +
+          'foundZipcode,photo1,photo2,photo3,photo4,videoUrl',
+        'R1,R1,R1,Pip,Hold,Cat,,,,Male,,,,,,,No,,X-Large,,,,,,,Yes,2026-10-01,,,,,,https://www.youtube.com/watch?v=dQw4w9WgXcQ',
       ]);
     });
 

@@ -14,14 +14,22 @@ import {
 import { answerIn, choiceIn } from './read-cells.ts';
 
 /** The names of the presets. */
-export const presetNames = ['petstore', 'petfinder', 'asm3', 'adoptapet', 'rescuegroups'] as const;
+export const presetNames = [
+  'petstore',
+  'petfinder',
+  'asm3',
+  'adoptapet',
+  'rescuegroups',
+  'rescuegroups-import',
+] as const;
 
 /** The columns of an export, and how their cells are written. */
 export const ExportPreset = Type.Enum([...presetNames], {
   default: 'petstore',
   description:
     'The columns: `petstore` has every field that you can write, `petfinder` those of a Petfinder import, `asm3` those of ' +
-    'a CSV import of Animal Shelter Manager, and `adoptapet` and `rescuegroups` those that it sends to these sites.',
+    'a CSV import of Animal Shelter Manager, and `adoptapet` and `rescuegroups` those that it sends to these sites. ' +
+    '`rescuegroups-import` has the columns that RescueGroups documents for files of an organization.',
 });
 export type ExportPreset = Static<typeof ExportPreset>;
 
@@ -89,9 +97,10 @@ const presets: Readonly<Record<ExportPreset, readonly PresetColumn[]>> = {
     ...petColumnList.map(({ name }) => column(name, name)),
     column('weight', 'weight'),
   ].map(own => ({ ...own, aliases: ownAliases[own.name] ?? [] })),
-  // github.com/sheltermanager/asm3, publishers/petfinder.py
+  // github.com/sheltermanager/asm3, publishers/petfinder.py: Petfinder mandates these columns in this order.
   petfinder: [
     column('ID', 'ownId'),
+    column('Internal', 'ownIdCopy'),
     column('AnimalName', 'name'),
     column('PrimaryBreed', 'breeds.primary'),
     column('SecondaryBreed', 'breeds.secondary'),
@@ -100,7 +109,7 @@ const presets: Readonly<Record<ExportPreset, readonly PresetColumn[]>> = {
     column('Age', 'lifeStage', ages, asWritten),
     column('Desc', 'description'),
     column('Type', 'species'),
-    column('Status', 'status', { available: 'A', pending: 'H', sold: 'X' }),
+    column('Status', 'statusWithFound', { available: 'A', pending: 'H', sold: 'X', found: 'F' }),
     column('Shots', 'traits.vaccinated', oneZero),
     column('Altered', 'traits.spayedNeutered', oneZero),
     column('NoDogs', 'goodWith.dogs', zeroOne),
@@ -125,7 +134,11 @@ const presets: Readonly<Record<ExportPreset, readonly PresetColumn[]>> = {
       curly: 'Curly',
     }),
     column('adoption_fee', 'fee'),
+    column('display_adoption_fee', 'feeIsShown'),
+    column('adoption_fee_waived', 'feeIsWaived'),
     column('special_needs_notes', 'specialNeedsNotes'),
+    column('no_other', 'noOthers'),
+    column('no_other_note', 'noOthersNote'),
     column('tags', 'tagList'),
   ],
   asm3: asm3Columns.map(([name, from, values, read]) => ({
@@ -155,6 +168,15 @@ const presets: Readonly<Record<ExportPreset, readonly PresetColumn[]>> = {
     column('Declawed', 'traits.declawed', oneZero),
     column('SpecialNeeds', 'traits.specialNeeds', oneZero),
     column('HairLength', 'hairLength', { hairless: 'Hairless', short: 'Short', medium: 'Medium', long: 'Long' }),
+    column('YouTubeVideoURL', 'youTube'),
+    column('Birthdate', 'birthDate'),
+    column('Sizecurrent', 'weight.value'),
+    column('SizeUOM', 'weight.unit'),
+    column('AdoptionFee', 'fee'),
+    column('Cratetrained', 'traits.crateTrained', oneZero),
+    ...['HeartwormNegative', 'HeartwormPositive'].map(name => column(name, 'empty')),
+    column('Leashtrained', 'traits.leashTrained', oneZero),
+    ...['IndoorOnly', 'FIVPositive', 'SpecialDietaryNeeds'].map(name => column(name, 'empty')),
   ],
   // github.com/sheltermanager/asm3, publishers/rescuegroups.py
   rescuegroups: [
@@ -180,6 +202,39 @@ const presets: Readonly<Record<ExportPreset, readonly PresetColumn[]>> = {
     column('color', 'colors.primary'),
     column('description', 'html'),
     ...photoColumns.slice(0, 4).map((name, index) => column(`pic${index + 1}`, name)),
+  ],
+  // userguide.rescuegroups.org, "Supported animal import fields"
+  'rescuegroups-import': [
+    column('externalID', 'ownId'),
+    column('internalID', 'ownIdCopy'),
+    column('rescueID', 'ownIdCopy'),
+    column('name', 'name'),
+    column('status', 'status', { available: 'Available', pending: 'Hold', sold: 'Adopted' }),
+    column('type', 'species'),
+    column('priBreed', 'breeds.primary'),
+    column('secBreed', 'breeds.secondary'),
+    column('mix', 'breeds.mixed', { true: 'Yes', false: 'No' }),
+    column('sex', 'sex', { female: 'Female', male: 'Male' }),
+    column('age', 'lifeStage', ages),
+    column('okwithdogs', 'goodWith.dogs', yesNoWords),
+    column('okwithcats', 'goodWith.cats', yesNoWords),
+    column('okwithkids', 'goodWith.children', yesNoWords),
+    column('declawed', 'traits.declawed', yesNoWords),
+    column('housebroken', 'traits.houseTrained', yesNoWords),
+    column('specialNeeds', 'traits.specialNeeds', yesNoWords),
+    column('altered', 'traits.spayedNeutered', yesNoWords),
+    column('size', 'size', { small: 'Small', medium: 'Medium', large: 'Large', xlarge: 'X-Large' }),
+    column('uptodate', 'traits.vaccinated', yesNoWords),
+    column('color', 'colors.primary'),
+    column('pattern', 'empty'),
+    column('coatLength', 'coat', { short: 'Short', medium: 'Medium', long: 'Long' }),
+    column('courtesy', 'empty'),
+    column('dsc', 'html'),
+    column('found', 'stray', { stray: 'Yes' }),
+    column('foundDate', 'strayDate'),
+    column('foundZipcode', 'empty'),
+    ...photoColumns.slice(0, 4).map(name => column(name, name)),
+    column('videoUrl', 'youTube'),
   ],
 };
 

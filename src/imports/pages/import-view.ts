@@ -23,7 +23,8 @@ export const presetTitles: Readonly<Record<ExportPreset, string>> = {
   petfinder: 'Petfinder',
   asm3: 'Animal Shelter Manager (ASM3)',
   adoptapet: 'Adopt a Pet',
-  rescuegroups: 'RescueGroups',
+  rescuegroups: 'RescueGroups, as ASM3 writes it',
+  'rescuegroups-import': 'RescueGroups',
 };
 
 export const dateOrderTitles: Readonly<Record<DateOrder, string>> = {

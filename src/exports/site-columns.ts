@@ -1,0 +1,67 @@
+import type { PetValues } from './columns.ts';
+import type { DerivedColumn } from './derived.ts';
+
+/** The reason of the status of an animal that was found and waits for its owner. */
+const FOUND = 'found';
+
+/** Columns of adoption sites that no single field of a pet has. Those without `parse` are not imported. */
+export const siteColumns: Readonly<Record<string, DerivedColumn>> = {
+  /** Nothing that is known of a pet belongs here, but the site wants the column. */
+  empty: { print: () => '' },
+  statusWithFound: {
+    print: pet => (isFound(pet) ? FOUND : String(pet['status'])),
+    parse(cell, { pet }) {
+      if (cell !== FOUND) return { status: cell || null };
+      return pet !== undefined && isFound(pet) ? {} : { status: 'pending', statusReason: FOUND };
+    },
+  },
+  /** Sites show the fee only if they are told to, and a fee of 0 as waived. */
+  feeIsShown: { print: ({ price }) => (amountOf(price) > 0 ? '1' : '') },
+  feeIsWaived: { print: ({ price }) => (amountOf(price) === 0 ? '1' : '') },
+  /** Other animals than dogs and cats. */
+  noOthers: { print: pet => (isBadWithFarmAnimals(pet) ? '1' : '') },
+  noOthersNote: { print: pet => (isBadWithFarmAnimals(pet) ? 'Farm animals' : '') },
+  stray: { print: ({ intake }) => intakeOf(intake).kind ?? '' },
+  strayDate: {
+    print: ({ intake }) => (intakeOf(intake).kind === 'stray' ? (intakeOf(intake).date ?? '') : ''),
+    parse: date => (date === '' ? {} : { intake: { date, kind: 'stray' } }),
+  },
+  youTube: {
+    print: ({ videos }) => firstYouTube(videos),
+    parse(cell, { pet }) {
+      const videos = (pet?.['videos'] as readonly string[] | undefined) ?? [];
+      return cell === '' || cell === firstYouTube(videos) ? {} : { videos: [cell, ...videos] };
+    },
+  },
+};
+
+/** Reports whether the shelter says of a pending animal that it was found. */
+function isFound({ status, statusReason }: PetValues): boolean {
+  return status === 'pending' && /\b(found|stray)\b/i.test(String(statusReason ?? ''));
+}
+
+function amountOf(price: unknown): number {
+  return (price as { readonly amount: number } | undefined)?.amount ?? Number.NaN;
+}
+
+function isBadWithFarmAnimals({ goodWith }: PetValues): boolean {
+  return (goodWith as { readonly farmAnimals?: string } | undefined)?.farmAnimals === 'no';
+}
+
+function intakeOf(intake: unknown): { readonly kind?: string; readonly date?: string } {
+  return intake ?? {};
+}
+
+/** Returns the address of the first video that is on YouTube; '' if none is. */
+function firstYouTube(videos: unknown): string {
+  return ((videos as readonly string[] | undefined) ?? []).map(youTubeUrl).find(Boolean) ?? '';
+}
+
+/** Returns the address of a YouTube video in the form that sites take; `undefined` if it is none. */
+function youTubeUrl(address: string): string | undefined {
+  const { hostname, pathname, searchParams } = new URL(address);
+  const host = hostname.replace(/^(www|m)\./, '');
+  const path = pathname.match(/^\/(?:(?:embed|shorts)\/)?([\w-]{6,20})$/)?.[1];
+  const id = host === 'youtu.be' || host === 'youtube.com' ? (searchParams.get('v') ?? path) : undefined;
+  return id && /^[\w-]{6,20}$/.test(id) && id !== 'watch' ? `https://www.youtube.com/watch?v=${id}` : undefined;
+}
