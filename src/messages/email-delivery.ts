@@ -1,11 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import type { ExpressionBuilder } from 'kysely';
 import { record } from '../events/log.ts';
 import { traceOfCreation } from '../events/trace.ts';
 import type { JobType } from '../lib/jobs/job-loop.ts';
 import { scheduledDelay } from '../lib/jobs/retry-schedule.ts';
 import { LogThrottle } from '../lib/log-throttle.ts';
 import { parseDuration } from '../lib/time.ts';
-import { type Database, type NextDue, type Params, query } from '../schema.ts';
+import { type Database, type NextDue, type Params, query, type Tables } from '../schema.ts';
 import type { EmailJobDeps } from './email-job.ts';
 import type { EmailFailure } from './email-sender.ts';
 import type { EmailFault, MessageStatus } from './message.ts';
@@ -93,12 +94,23 @@ export function emailDelivery({ database, sender, log }: EmailJobDeps): JobType<
   }
 }
 
-function emailOf({ id, accountId, petId, replyTo, text, createdAt }: ClaimedMessage, to: readonly Recipient[]) {
-  const general = accountId === null ? 'A message from the pet store' : 'A message to the pet store';
-  const subject = petId === null ? general : `A message about your animal ${petId}`;
+function emailOf(message: ClaimedMessage, to: readonly Recipient[]) {
+  const { id, replyTo, text, createdAt } = message;
   const addresses = to.map(({ email }) => email);
+  const subject = subjectOf(message);
   return { id: `${messageIdOf(id)}.${createdAt}`, to: addresses, replyTo, subject, text, at: createdAt };
 }
+
+/** Returns the subject: of a message from the store itself its first line. Those of others contain nothing that they wrote. */
+function subjectOf({ accountId, petId, text }: ClaimedMessage): string {
+  if (petId !== null) return `A message about your animal ${petId}`;
+  if (accountId !== null) return 'A message to the pet store';
+  const [line = ''] = text.trim().split(/[\r\n]/, 1);
+  return line.length <= SUBJECT_LENGTH_MAX ? line.replace(/\.$/, '') : 'A message from the pet store';
+}
+
+/** In UTF-16 units. Mailboxes show no more of a subject. */
+const SUBJECT_LENGTH_MAX = 150;
 
 /** Records the attempt, and either schedules the next one or gives the message its final status, with an event. */
 function writeResult(
@@ -156,7 +168,28 @@ function deferredIdsAfter(
 
 /** When the next message is due to be sent by e-mail. */
 export const nextEmailDelivery: NextDue = db =>
-  db.selectFrom('messages').select('due_at as dueAt').where('due_at', 'is not', null).orderBy('due_at').limit(1);
+  db
+    .selectFrom('messages')
+    .select('due_at as dueAt')
+    .where('due_at', 'is not', null)
+    .where(isFirstNotification)
+    .orderBy('due_at')
+    .limit(1);
+
+/**
+ * Selects the messages of accounts and visitors, and of those from the store itself the first one to each recipient that is
+ * not mailed yet: they are mailed in order, one at a time.
+ */
+function isFirstNotification({ or, eb, not, exists, ref, selectFrom }: ExpressionBuilder<Tables, 'messages'>) {
+  const earlier = selectFrom('messages as earlier')
+    .select('earlier.id')
+    .where('earlier.due_at', 'is not', null)
+    .where('earlier.account_id', 'is', null)
+    .where('earlier.pet_id', 'is', null)
+    .where('earlier.to_account_id', '=', ref('messages.to_account_id'))
+    .where('earlier.id', '<', ref('messages.id'));
+  return or([eb('messages.account_id', 'is not', null), eb('messages.pet_id', 'is not', null), not(exists(earlier))]);
+}
 
 const SENDING_FAILED =
   'A message could not be sent by e-mail, or not to every recipient. Equal failures that follow are not logged.';
@@ -179,6 +212,7 @@ const claim = query((db, p: Params<{ now: number; until: number; most: number }>
       selectFrom('messages')
         .select('id')
         .where('due_at', '<=', p.now)
+        .where(isFirstNotification)
         .orderBy('due_at')
         .limit(p.most)
         .$if(engine === 'postgres', rows => rows.forUpdate().skipLocked()),

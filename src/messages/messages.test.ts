@@ -4,7 +4,7 @@ import { onEachEngine, silent } from '../../test/support/engines.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { createAccount } from '../accounts/accounts.ts';
 import { eventsOf } from '../events/log.ts';
-import { startJobs } from '../jobs.ts';
+import { nextDueTimes, startJobs } from '../jobs.ts';
 import { testClock } from '../lib/clock.ts';
 import { createPet } from '../pets/pets.ts';
 import { type Database, query } from '../schema.ts';
@@ -13,7 +13,7 @@ import type { Email, EmailFailure, EmailSender } from './email-sender.ts';
 import { inboxDelivery } from './inbox-delivery.ts';
 import { listMessages } from './list.ts';
 import { MESSAGE_LENGTH_MAX, type MessageEventData, type MessageRow, textError } from './message.ts';
-import { getMessage, sendMessage } from './messages.ts';
+import { getMessage, sendMessage, sendNotification } from './messages.ts';
 
 const noon = Date.parse('2026-11-21T12:00:00Z');
 const actor = (accountId: number, admin = false) => ({ accountId, admin });
@@ -309,6 +309,41 @@ onEachEngine(engine => {
       assert.deepEqual([status, emailAttempts.length], ['queued', 1]);
       clock.advance(6000);
       assert.equal((await work.claim(1)).jobs.length, 1, 'due five seconds later, as after the first failure');
+    });
+
+    it('mails what the store itself writes in order, one at a time, with its first line as the subject', async () => {
+      const held = Promise.withResolvers<undefined>();
+      const postponed: EmailFailure = { reason: 'postponed', final: false, detail: '' };
+      const answers = [postponed, held.promise];
+      const { emails, sender } = mailbox(({ subject }) => (subject === 'Used 80 %' ? answers.shift() : undefined));
+      const clock = testClock(noon);
+      const database = await engine.open({ clock });
+      await fill(database);
+      const write = (to: number, text: string) => database.write(tx => sendNotification(tx, to, text));
+      const toAda = ['Used 80 %.\n\nMore', 'Used all.\n\nMore', `${'x'.repeat(151)}\n\nMore`];
+      for (const text of toAda) await write(1, text);
+      await write(2, 'To Bob.\nMore');
+      await inboxDelivery({ database, emailQueued() {} }).claim(10);
+      const work = emailDelivery({ database, sender, log: silent });
+      const round = async () => {
+        const { jobs } = await work.claim(8);
+        return Promise.all(jobs.map(job => work.run(job, new AbortController().signal)));
+      };
+      const subjects = () => emails.map(({ subject }) => subject);
+      await round();
+      assert.deepEqual(subjects().sort(), ['To Bob', 'Used 80 %']);
+      // The first one is due again in about five seconds, and the others wait for it.
+      assert.equal((await work.claim(8)).rows, 0);
+      assert.ok((await nextDueTimes(database)).mail! > noon + 4000);
+      clock.advance(6000);
+      const second = round();
+      await waitUntil(() => emails.length === 3);
+      assert.equal((await work.claim(8)).rows, 0);
+      held.resolve(undefined);
+      await second;
+      for (let more = 0; more < 3; more++) await round();
+      assert.deepEqual(subjects().slice(2), ['Used 80 %', 'Used all', 'A message from the pet store']);
+      assert.equal((await nextDueTimes(database)).mail, null);
     });
 
     it('does not delay inboxes while the mail server is slow', async () => {

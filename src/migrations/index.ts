@@ -119,4 +119,12 @@ export const migrations: readonly Migration[] = [
   },
   longValues,
   addColumn('0043-import-dates', 'imports', 'date_order', 'text'),
+  {
+    name: '0045-notifications-to-mail',
+    work: { title: 'indexes the messages to mail', table: 'messages', rowUs: { sqlite: 0.2, postgres: 0.2 } },
+    up: () => [
+      `create index notifications_to_mail on messages (to_account_id, id)
+         where due_at is not null and account_id is null and pet_id is null`,
+    ],
+  },
 ];

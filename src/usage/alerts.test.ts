@@ -3,11 +3,13 @@ import { describe, it } from 'node:test';
 import { onEachEngine, silent } from '../../test/support/engines.ts';
 import { createAccount } from '../accounts/accounts.ts';
 import { eventsOf } from '../events/log.ts';
+import { storeFact } from '../facts.ts';
 import { testClock } from '../lib/clock.ts';
 import type { Caller } from '../lib/http/route.ts';
 import { StorageError } from '../lib/storage/database.ts';
 import { DAY_MS } from '../lib/time.ts';
 import { query } from '../schema.ts';
+import { PORTAL_FACT } from '../urls.ts';
 import { deleteOldAlerts, UsageAlerts } from './alerts.ts';
 import { UsageRecorder } from './recorder.ts';
 
@@ -48,6 +50,25 @@ onEachEngine(engine => {
       );
       assert.match(messages[0]!.text, /used 80 % of its 1,000 requests to production/);
       assert.match(messages[1]!.text, /used all of its 1,000 requests to production.*\n\n.*status 429/);
+      assert.match(messages[1]!.text, /keys sent them: the page "Usage" of your account$/);
+    });
+
+    it('link to the usage of the deployment that they are about', async () => {
+      const { database, clock, nodes } = await open();
+      await database.write(tx => tx.run(storeFact, { name: PORTAL_FACT, value: 'https://pets.example.org' }));
+      nodes[0]!.note({ ...caller, deployment: 'staging' }, 80, clock.now());
+      await nodes[0]!.write();
+      const [message] = await database.all(everyMessage, {});
+      assert.match(message!.text, /keys sent them: https:\/\/pets\.example\.org\/usage\?deployment=staging$/);
+    });
+
+    it('leave out a threshold that another node was late with', async () => {
+      const { database, clock, nodes, sent } = await open();
+      nodes[0]!.note(caller, 100, clock.now());
+      nodes[1]!.note(caller, 80, clock.now());
+      for (const node of nodes) await node.write();
+      assert.deepEqual(await sent(), [['production', 100]]);
+      assert.equal((await database.all(everyMessage, {})).length, 1);
     });
 
     it('skip an account that was deleted meanwhile', async () => {

@@ -2,11 +2,13 @@ import { limitsOfAccount } from '../accounts/account.ts';
 import { usageAlertEvent } from '../accounts/events.ts';
 import { accountById, accountOf } from '../accounts/rows.ts';
 import { record } from '../events/log.ts';
+import { factNamed } from '../facts.ts';
 import type { Caller } from '../lib/http/route.ts';
 import { countText } from '../lib/text.ts';
 import { DAY_MS } from '../lib/time.ts';
 import { sendNotification } from '../messages/messages.ts';
 import { type Database, type DeploymentName, deletingOldest, type Params, query, type Transaction } from '../schema.ts';
+import { PORTAL_FACT } from '../urls.ts';
 
 /** The parts of the requests of a day, in percent, at which an account is alerted; the highest first. */
 const thresholds = [100, 80] as const;
@@ -70,21 +72,24 @@ export class UsageAlerts {
 async function sendAlert(tx: Transaction, alert: Alert): Promise<void> {
   if ((await tx.run(insertAlert, alert)) === 0) return;
   const { accountId, deployment, threshold } = alert;
+  // Another node was faster with the next threshold: nobody wants to hear of this one after it.
+  if ((await tx.first(higherAlert, alert)) !== undefined) return;
   const row = await tx.first(accountById, { id: accountId });
   // An account of the sandbox leaves no row.
   if (row === undefined || row.deletedAt !== null) return;
   const account = accountOf(row);
   await record(tx, usageAlertEvent(account, deployment, threshold));
   const limit = countText(limitsOfAccount(account).perDay);
+  const portal = (await tx.first(factNamed, { name: PORTAL_FACT }))?.value;
+  const place = portal === undefined ? 'the page "Usage" of your account' : `${portal}/usage?deployment=${deployment}`;
+  const [used, rejected] =
+    threshold === 100 ? ['all', 'Further requests'] : [`${threshold} %`, 'When none is left, requests'];
+  // The first line is the subject of the e-mail.
   await sendNotification(
     tx,
     accountId,
-    threshold === 100
-      ? `Your account has used all of its ${limit} requests to ${deployment} for today.\n\nFurther requests are rejected ` +
-          'with status 429 until the next day begins, at 00:00 UTC. The page "Usage" of your account shows which keys sent them.'
-      : `Your account has used ${threshold} % of its ${limit} requests to ${deployment} for today.\n\nWhen none is left, ` +
-          'requests are rejected with status 429 until the next day begins, at 00:00 UTC. The page "Usage" of your account ' +
-          'shows which keys sent them.',
+    `Your account has used ${used} of its ${limit} requests to ${deployment} for today.\n\n${rejected} are rejected with ` +
+      `status 429 until the next day begins, at 00:00 UTC.\n\nSee which keys sent them: ${place}`,
   );
 }
 
@@ -101,6 +106,17 @@ const insertAlert = query((db, p: Params<Alert>) =>
     .insertInto('usage_alerts')
     .values({ account_id: p.accountId, deployment: p.deployment, day: p.day, threshold: p.threshold })
     .onConflict(conflict => conflict.columns(primaryKey).doNothing()),
+);
+
+const higherAlert = query((db, p: Params<Alert>) =>
+  db
+    .selectFrom('usage_alerts')
+    .select('threshold')
+    .where('account_id', '=', p.accountId)
+    .where('deployment', '=', p.deployment)
+    .where('day', '=', p.day)
+    .where('threshold', '>', p.threshold)
+    .limit(1),
 );
 
 const deleteBefore = deletingOldest('usage_alerts', primaryKey, 'day');
