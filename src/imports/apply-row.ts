@@ -127,7 +127,7 @@ export class RowApplier {
     if (identifier === undefined) return [missingIdentifier, ...errorsIn(changed, pet)];
     if (pet === undefined && 'id' in identifier) return [notFound(identifier.id)];
     const applied = await (pet === undefined ? this.#create(changed) : this.#update(pet, changed));
-    if (Array.isArray(applied)) return applied;
+    if (Array.isArray(applied)) return [...applied, ...(await this.#planner.errorsIn(photos))];
     const { outcome, pet: after } = applied as AppliedRow;
     await this.#warnings.check(line, after, changed);
     const isChanged = photos.length > 0 && (await this.#planner.plan(line, after, photos));

@@ -15,30 +15,31 @@ export type RowError = Omit<ImportError, 'level' | 'line'>;
 export type FileColumns = readonly (PresetColumn | undefined)[];
 
 /**
- * Looks up the columns of a file in a preset by their names or aliases, without case, spaces and punctuation. Returns the
- * columns, and the names of unknown or repeated ones. Columns that a program is known to have beside them are neither.
+ * Looks up the columns of a file in a preset by their names, and else by their aliases, without case, spaces and punctuation.
+ * Returns the columns, and the names of unknown or repeated ones. Columns that a program is known to have beside them are
+ * neither.
  */
 export function bindColumns(preset: ExportPreset, names: readonly string[]) {
-  const known = new Map(
-    columnsOf(preset)
-      .toReversed()
-      .flatMap(column => [...column.aliases, column.name].map(name => [foldedName(name), column] as const)),
-  );
-  const bound = new Set<PresetColumn>();
-  const unknown: string[] = [];
-  const columns = names.map(name => {
-    const column = known.get(foldedName(name));
-    if (column !== undefined && !bound.has(column)) {
-      bound.add(column);
-      return column;
-    }
-    if (name.trim() !== '' && !otherColumns[preset]?.(name)) unknown.push(name);
-    return undefined;
-  });
+  const indexes = new Map(names.map((name, index) => [foldedName(name), index] as const).toReversed());
+  const columns: (PresetColumn | undefined)[] = names.map(() => undefined);
+  for (const column of columnsOf(preset)) {
+    const name = foldedNamesOf(column).find(name => indexes.has(name));
+    if (name === undefined) continue;
+    columns[indexes.get(name)!] = column;
+    indexes.delete(name);
+  }
+  const isKnown = (name: string) => name.trim() === '' || otherColumns[preset]?.(name);
+  const unknown = names.filter((name, index) => columns[index] === undefined && !isKnown(name));
   return { columns, unknown };
 }
 
-/** Report whether a program has a column of this name that animals have no field for. */
+function foldedNamesOf(column: PresetColumn): readonly string[] {
+  return foldedNames.getOrInsertComputed(column, ({ name, aliases }) => [name, ...aliases].map(foldedName));
+}
+
+const foldedNames = new Map<PresetColumn, readonly string[]>();
+
+/** Reports whether a program has a column of this name that animals have no field for. */
 const otherColumns: Partial<Record<ExportPreset, (name: string) => boolean>> = {
   asm3: isAsm3Column,
   petfinder: name => /^(internal|displayadoptionfee|adoptionfeewaived|noother|noothernote)$/.test(foldedName(name)),
@@ -64,9 +65,10 @@ export function unknownMember(name: string): RowError {
 
 /** Returns the warning of a column that is ignored. */
 export function unknownColumn(preset: ExportPreset, name: string): RowError {
+  const others = columnsOf(preset).flatMap(column => [column.name, ...column.aliases]);
   const suggestion = nearest(
     name.trim().slice(0, 100),
-    columnsOf(preset).flatMap(column => [column.name, ...column.aliases]),
+    others.filter(other => foldedName(other) !== foldedName(name)),
   );
   const message = 'The preset has no such column, or the file has it twice: it is ignored.';
   return { column: shortened(name), code: 'unknown_column', message, ...(suggestion && { suggestion }) };

@@ -299,6 +299,18 @@ overEachEngine(engine => {
       ]);
     });
 
+    it('have the errors of photos with those of their row', async () => {
+      const file = 'ID,AnimalName,Type,photo1\nA,Rex,Dogg,http://192.0.2.1/rex.jpg\n';
+      const result = await importing(await newOwner(), file, '?preset=petfinder');
+      assert.deepEqual(errorsOf(result), ['2,Type,category_not_found,Dog', '2,photo1,invalid_url']);
+    });
+
+    it('have columns with the names of fields before those with other names for them', async () => {
+      const file = 'Type,Code,Name,Species\nD (Dog),A,Rex,Dog\n';
+      const result = await importing(await newOwner(), file);
+      assert.deepEqual([result.created, errorsOf(result)], [1, ['1,Type,unknown_column']]);
+    });
+
     it('get no suggestion that reverses the meaning of a value', async () => {
       const key = await newOwner();
       const result = await importing(

@@ -66,6 +66,16 @@ export class PhotoPlanner {
     return isReplaced && ids.size <= cells.length && (await this.#remove(pet.id, sources, ids, kept));
   }
 
+  /** Returns what is wrong with the URLs of a row that has other errors. */
+  async errorsIn(cells: readonly PhotoCell[]): Promise<RowError[]> {
+    const errors: RowError[] = [];
+    for (const { column, url } of cells) {
+      const error = url === '' ? undefined : await this.#errorOf(url);
+      if (error !== undefined) errors.push({ column, ...error, value: shortened(url) });
+    }
+    return errors;
+  }
+
   async #want(line: number, petId: number, { column, url }: PhotoCell, position: number): Promise<void> {
     const { id, photos_wanted } = this.#row;
     const isFull = photos_wanted + this.result.wanted >= WANTED_MAX;
