@@ -48,8 +48,11 @@ export function documentedRule(keywords: object) {
  * no `oneOf` at the top of a body.
  */
 export function eitherRule(one: string, other: string) {
-  const neither = { not: { anyOf: [{ required: [one] }, { required: [other] }] } };
-  return documentedRule({ not: { anyOf: [{ required: [one, other] }, neither] } });
+  const absent = { not: {} };
+  const neither = { properties: { [one]: absent, [other]: absent } };
+  // Linters want the properties that a schema requires.
+  const both = { required: [one, other], properties: { [one]: {}, [other]: {} } };
+  return documentedRule({ not: { anyOf: [neither, both] } });
 }
 
 /** Returns the schema of a text with these rules. */
