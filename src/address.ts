@@ -11,7 +11,7 @@ import type { TrustedProxies } from './lib/http/server/client-address.ts';
 import { contentEtag } from './lib/http/server/conditional.ts';
 import type { Exchange } from './lib/http/server/exchange.ts';
 import type { PageRoute } from './lib/http/server/pages.ts';
-import { anyOrigin, type PageContent } from './lib/http/server/responses.ts';
+import { anyOrigin, exposeHeaders, type PageContent } from './lib/http/server/responses.ts';
 import { HttpServer } from './lib/http/server/server.ts';
 import type { UploadSlots } from './lib/http/server/upload-slots.ts';
 import type { Log } from './lib/log.ts';
@@ -171,7 +171,7 @@ export class Address {
   /** Returns the pages of every address. */
   #documents(): PageRoute[] {
     return [
-      { method: 'GET', path: '/openapi.json', handle: () => this.#openApi() },
+      { method: 'GET', path: '/openapi.json', showsLimits: true, handle: () => this.#openApi() },
       { method: 'GET', path: '/livez', handle: () => json({ status: 'ok' }) },
       { method: 'GET', path: '/readyz', handle: () => this.#readiness() },
       ...(this.#service.documents ?? []),
@@ -218,7 +218,12 @@ export class Address {
     const urlOf = (name: AddressName) => this.#deps.knownUrlOf(name, false);
     const document = json(documentOf(this.#service.name, urlOf, this.#pagesUrl()));
     const bytes = document.bytes as Buffer;
-    return { ...document, etag: contentEtag(bytes, []), compressed: await compress(bytes) };
+    return {
+      ...document,
+      // Private, because it shows the limit of the client's address.
+      ...{ etag: contentEtag(bytes, []), cacheControl: 'private, no-cache', compressed: await compress(bytes) },
+      headers: [...anyOrigin, ...exposeHeaders],
+    };
   }
 
   async #readiness(): Promise<PageContent> {

@@ -337,12 +337,32 @@ describe('response headers', () => {
   });
 
   it('have no rate limits on pages and documents', async () => {
-    for (const path of ['/', '/openapi.json', '/livez', '/readyz', '/errors', '/errors/pet_not_found']) {
+    for (const path of ['/', '/livez', '/readyz', '/errors', '/errors/pet_not_found']) {
       for (const headers of [{}, { Authorization: `Bearer ${key.token}` }]) {
         const reply = await send(origin + path, { headers });
         const limits = Object.keys(reply.headers).filter(name => /ratelimit/.test(name));
         assert.deepEqual(limits, [], path);
         assert.equal(reply.status, 200, path);
+      }
+    }
+  });
+
+  it('have the rate limit of the address on the OpenAPI document, which costs nothing', async () => {
+    const { urls } = serving;
+    for (const address of [urls.production, urls.staging, urls.messages]) {
+      for (const more of [{}, { 'If-None-Match': '*' }, { Authorization: `Bearer ${key.token}` }]) {
+        const replies = [];
+        for (let round = 0; round < 2; round++) {
+          replies.push(await send(new URL('/openapi.json', address).href, { headers: more }));
+        }
+        for (const { headers } of replies) {
+          assert.equal(headers['x-ratelimit-limit'], '60');
+          assert.ok(headers['x-ratelimit-reset'] && headers['ratelimit'] && headers['ratelimit-policy']);
+          assert.match(String(headers['access-control-expose-headers']), /X-RateLimit-Limit/);
+          assert.equal(headers['cache-control'], 'private, no-cache');
+        }
+        const [first, second] = replies.map(({ headers }) => headers['x-ratelimit-remaining']);
+        assert.equal(first, second);
       }
     }
   });

@@ -62,7 +62,7 @@ describe('the reference', () => {
 
   it('compresses the OpenAPI document and confirms its version', async () => {
     const { status, headers } = await get('/openapi.json');
-    assert.deepEqual([status, headers['content-encoding'], headers['cache-control']], [200, 'br', 'no-cache']);
+    assert.deepEqual([status, headers['content-encoding'], headers['cache-control']], [200, 'br', 'private, no-cache']);
     const again = await send(`${origin}/openapi.json`, { headers: { 'If-None-Match': headers['etag']! } });
     assert.equal(again.status, 304);
     const response = await fetch(`${origin}/openapi.json`, { headers: { 'Accept-Encoding': 'br' } });

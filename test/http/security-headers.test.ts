@@ -35,7 +35,7 @@ describe('security and cache headers', () => {
       ['private, no-cache', '/errors/pet_not_found', {}],
       ['no-store', '/livez', {}],
       ['no-store', '/readyz', {}],
-      ['no-cache', '/openapi.json', {}],
+      ['private, no-cache', '/openapi.json', {}],
     ] as const) {
       for (const headers of [{}, tls]) {
         const more = 'headers' in sending ? sending.headers : {};

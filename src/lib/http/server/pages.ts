@@ -17,6 +17,8 @@ export interface PageRoute {
   readonly method: 'GET' | 'POST';
   /** The path with parameters in braces; it may end with `*`, which is a parameter of that name. */
   readonly path: string;
+  /** Whether its responses show the rate limit of the client's address. They are not counted. */
+  readonly showsLimits?: true;
   /** Returns the page, or `undefined` when there is none after all. */
   handle(request: PageRequest): MaybePromise<PageContent | undefined>;
 }
@@ -97,7 +99,8 @@ export class PageServer {
       const content = await this.#contentOf(exchange, page);
       if (content === undefined) this.reject(exchange, this.#errors.problem('route_not_found'), connection, page);
       else {
-        await writePage(exchange, content, connection);
+        const limits = page.showsLimits ? this.#errors.addressHeaders(exchange.request) : [];
+        await writePage(exchange, content, limits.concat(connection));
         this.#options.onPage?.(exchange, page.path, '');
       }
     } catch (error) {

@@ -8,7 +8,8 @@ import { bytesAcknowledged } from './send-queue.ts';
 
 // Everywhere in this file headers are names and values in turn, as `ServerResponse.writeHead` takes them.
 
-const exposeHeaders = [
+/** The response headers that scripts of other sites can read. */
+export const exposeHeaders = [
   'Access-Control-Expose-Headers',
   'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy, Retry-After, Link, x-next, ' +
     'X-Total-Count, X-Sync-Token, Preference-Applied, ETag, Location, X-Request-Id, Deprecation, Sunset, Idempotency-Replayed, ' +
