@@ -98,7 +98,7 @@ const byStatus = {
       'Create an account (the Free plan is enough) and use one of its keys.',
     ],
     not_owner: [
-      'This belongs to another account; only that account or an admin may do this.',
+      'This belongs to another account; only that account or an admin can do this.',
       'Only the account that owns the resource, or an admin, may change it. Every account may read the catalogue.',
       'Use a key of the account that owns it.',
     ],

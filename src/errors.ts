@@ -25,6 +25,16 @@ export function invalidBody(path: string, code: string, message: string): Proble
   return problem('invalid_body', `Invalid body. ${path === '' ? '' : `${path}: `}${message}`, { errors });
 }
 
+/** Rejects a body that does not have exactly one of two members; see `eitherRule`. */
+export function requireEither(body: Readonly<Record<string, unknown>>, one: string, other: string): void {
+  if (body[one] === undefined && body[other] === undefined) {
+    throw invalidBody(`/${one}`, 'required', `${one} or ${other} is required.`);
+  }
+  if (body[one] !== undefined && body[other] !== undefined) {
+    throw invalidBody(`/${other}`, 'invalid_combination', `Cannot be combined with ${one}.`);
+  }
+}
+
 /** Creates the error for members of a body that a merge patch leaves invalid; see `valuesFor`. */
 export function invalidMembers(errors: readonly FieldError[]): Problem {
   const message = `Invalid body. ${errors.map(one => `${one.path}: ${one.message}`).join(' ')}`;

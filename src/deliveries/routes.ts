@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { type Deployment, listOperation, nowOf, operation } from '../deployment.ts';
-import { invalidBody } from '../errors.ts';
+import { invalidBody, requireEither } from '../errors.ts';
 import { assignPositions } from '../events/ordering.ts';
 import { EventId } from '../events/public/public-event.ts';
 import { type withIdempotency, withIdempotencyAfter } from '../idempotency/idempotency.ts';
@@ -126,9 +126,7 @@ export const redeliver = operation({
   examples: redeliverExamples,
   async handle(request) {
     const { eventId, since } = request.body;
-    if ((eventId === undefined) === (since === undefined)) {
-      throw invalidBody('', 'invalid_value', 'Must have either eventId or since.');
-    }
+    requireEither({ eventId, since }, 'eventId', 'since');
     const response = await (since === undefined
       ? respondToEvent(request, eventId!)
       : respondToSince(request, parseTime(since)!));

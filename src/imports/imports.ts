@@ -27,7 +27,7 @@ export const IMPORTS_KEPT = 20;
 export async function getImport(reader: Reader, actor: Actor, id: number): Promise<ImportRow> {
   const row = await reader.first(importById, { id });
   const isVisible = row !== undefined && (actor.admin || row.account_id === actor.accountId);
-  if (!isVisible || row.state === 'discarded') throw problem('import_not_found');
+  if (!isVisible || row.state === 'discarded') throw problem('import_not_found', `There is no import ${id}.`);
   return row;
 }
 

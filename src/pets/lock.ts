@@ -1,4 +1,4 @@
-import { invalidBody, problem } from '../errors.ts';
+import { problem, requireEither } from '../errors.ts';
 import { amongNumbers, type Params, query, type Transaction } from '../schema.ts';
 import type { LockedPet } from './change.ts';
 import { petColumns } from './pet.ts';
@@ -44,10 +44,7 @@ export function requestedIds({
   readonly petId?: number;
   readonly petIds?: readonly number[];
 }): readonly number[] {
-  if (petIds === undefined && petId === undefined)
-    throw invalidBody('/petId', 'required', 'petId or petIds is required.');
-  if (petIds !== undefined && petId !== undefined)
-    throw invalidBody('/petIds', 'invalid_combination', 'Cannot be combined with petId.');
+  requireEither({ petId, petIds }, 'petId', 'petIds');
   return petIds ?? [petId!];
 }
 

@@ -66,7 +66,7 @@ export async function createPet(
 /** Returns the pet with this id as of `now`; throws `pet_not_found`. */
 export async function getPet(reader: Reader, id: number, now: number): Promise<PetRow> {
   const pet = await reader.first(petById, { id, now });
-  if (pet === undefined) throw problem('pet_not_found');
+  if (pet === undefined) throw problem('pet_not_found', `There is no animal ${id}.`);
   return pet;
 }
 

@@ -274,6 +274,21 @@ describe('the OpenAPI document', () => {
     }
   });
 
+  test('words an unknown id the same way in every operation', () => {
+    const messages = new Map<string, Set<string>>();
+    for (const [operationId, responses] of Object.entries(answers as Record<string, Json>)) {
+      // It also knows deleted animals.
+      if (operationId === 'getPetHistory') continue;
+      for (const response of Object.values(responses as Record<string, Json>)) {
+        if (!/_not_found$/.test(response?.code)) continue;
+        const known = messages.getOrInsertComputed(response.code, () => new Set());
+        known.add(response.message.replaceAll(/\d+/g, '…'));
+      }
+    }
+    assert.deepEqual(messages.get('pet_not_found'), new Set(['There is no animal ….']));
+    for (const [code, texts] of messages) assert.equal(texts.size, 1, `${code}: ${[...texts].join(' ')}`);
+  });
+
   test('hides the list of orders from the interactive console', () => {
     const hidden = operations.filter(({ operation }) => operation['x-hideTryItPanel'] === true);
     assert.deepEqual(
