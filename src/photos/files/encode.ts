@@ -86,6 +86,8 @@ async function encode({ directory, format }: EncodeRequest): Promise<EncodeRespo
   for (const size of photoSizes) {
     const file = join(directory, fileOf(size));
     const { width, height } = sizeOf(info, size);
+    // What a process that was killed left may be linked: it would be written through the link.
+    await rm(file, { force: true });
     const same = files.get(`${width}x${height}`);
     if (same !== undefined) {
       await linkOrCopy(same, file);
@@ -98,8 +100,6 @@ async function encode({ directory, format }: EncodeRequest): Promise<EncodeRespo
         ? image.extract(middleOf(info)).resize(width, height, { fit: 'cover', position: 'attention' })
         : image.resize(width, height, { fit: 'fill' });
     const jpeg = withChecksum(await resized.jpeg({ quality: QUALITY }).toBuffer());
-    // What a process that was killed left may be linked.
-    await rm(file, { force: true });
     await writeFile(file, jpeg, { mode: 0o600 });
     sizesBytes += jpeg.length;
   }
