@@ -35,8 +35,8 @@ const byStatus = {
     ],
     invalid_photo: [
       'The file is not a photo that can be shown.',
-      'The body is no JPEG, PNG or WebP, is damaged or cut off, has more than 50 megapixels, or takes too long to decode. The message says which.',
-      'Send the bytes of one JPEG, PNG or WebP as they are, without a form around them. Convert other formats first.',
+      'The body is not a JPEG, PNG or WebP, is damaged or cut off, has more than 50 megapixels, or takes too long to decode. The message says which.',
+      'Send the bytes of one JPEG, PNG or WebP as they are, without a form around them. Convert other formats first, such as the HEIC of iPhones.',
     ],
     category_not_found: [
       'The body names a category that does not exist.',

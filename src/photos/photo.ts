@@ -10,6 +10,11 @@ export type PhotoSize = (typeof photoSizes)[number];
 export const photoTypes = ['image/jpeg', 'image/png', 'image/webp'] as const;
 export type PhotoType = (typeof photoTypes)[number];
 
+/** What to do with the photos of iPhones, which most browsers cannot show. */
+export const HEIC_ADVICE =
+  'This is a HEIC photo, as iPhones take them. Send it as JPEG: export it from your photo app, or set Settings > Camera > ' +
+  'Formats to “Most Compatible” before you take photos.';
+
 /** The largest file, in bytes. */
 export const PHOTO_BYTES_MAX = 10 * 1024 * 1024;
 /** The most pixels of a photo. */

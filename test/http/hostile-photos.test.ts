@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import { after, before, describe, it } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { crc32, deflateSync } from 'node:zlib';
 import sharp from 'sharp';
 import { image, upload } from '../support/photos.ts';
@@ -162,6 +164,39 @@ describe('hostile photos', () => {
       duplex: 'half',
     } as RequestInit);
     assert.equal(((await streamed.json()) as { code: string }).code, 'body_too_large');
+  });
+
+  it('recognizes the HEIC photos of iPhones by their brand, and says what to do', async () => {
+    for (const brand of ['heic', 'heix', 'mif1']) {
+      assert.match(await assertRejected(`\0\0\0\x24ftyp${brand}\0\0\0\0`), /HEIC photo.*Send it as JPEG/);
+    }
+    for (const other of ['\0\0\0\x24ftypavif\0\0\0\0', '\0\0\0\x24moovheic\0\0\0\0', 'ftypheic']) {
+      assert.equal(await assertRejected(other), 'The file must be JPEG, PNG or WebP.');
+    }
+    const { status, body } = await add('x', 'image/heic');
+    assert.equal(status, 400);
+    assert.match(body.message, /^The Content-Type must be one of image\/jpeg, .*HEIC photo.*Send it as JPEG/);
+  });
+
+  it('gets the response to a client that reads only once it has sent everything, however early the refusal', async () => {
+    const parts = 28;
+    const part = Buffer.alloc(20_000, '\0\0\0\x24ftypheic\0\0\0\0');
+    const { port, pathname } = new URL(`${baseUrl}/pets/${petId}/photos`);
+    const head = ['Host: localhost', `Authorization: Bearer ${key}`, 'Content-Type: image/jpeg'];
+    const sendSlowly = async (connection: string) => {
+      const socket = connect(Number(port), '127.0.0.1').pause();
+      const headers = [...head, `Connection: ${connection}`, `Content-Length: ${parts * part.length}`];
+      socket.write(`POST ${pathname} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`);
+      // Longer than the five seconds after which nothing may arrive any more.
+      for (let sent = 0; sent < parts; sent++) {
+        if (!socket.write(part)) await once(socket, 'drain');
+        await pause(250);
+      }
+      const [data] = await once(socket.resume(), 'data');
+      assert.match(String(data), /^HTTP\/1\.1 400 [\s\S]*HEIC photo/);
+      socket.destroy();
+    };
+    await Promise.all(['keep-alive', 'close'].map(sendSlowly));
   });
 
   it('survives clients that leave in the middle of an upload', async () => {

@@ -298,7 +298,7 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
     assert.deepEqual(await stored(), [hashOf(first!), hashOf(second!)]);
     assert.deepEqual(await page.locator('.uploads li').allTextContents(), [
       '1.pngAdded',
-      `${HOSTILE}The file is no JPEG, PNG or WebP.`,
+      `${HOSTILE}The file must be JPEG, PNG or WebP.`,
       'large.pngThe file is larger than 10 MiB.',
       '2.pngAdded',
     ]);
@@ -374,7 +374,7 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
     await page.goto(`${origin}/shelter/animals/${id}`);
     await page.getByLabel('Add a photo').setInputFiles({ name: 'a', buffer: Buffer.alloc(9), mimeType: 'image/png' });
     await follow(page.getByRole('button', { name: 'Upload' }));
-    await page.getByText('The file is no JPEG, PNG or WebP.').waitFor();
+    await page.getByText('The file must be JPEG, PNG or WebP.').waitFor();
     await follow(page.getByRole('link', { name: 'Back to the animal' }));
     await page.getByLabel('Add a photo').setInputFiles({ name: 'a', buffer, mimeType: 'image/jpeg' });
     await follow(page.getByRole('button', { name: 'Upload' }));
@@ -382,6 +382,18 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
       photosOf(await read(id)).map(photo => photo.id),
       [hashOf(buffer)],
     );
+    await page.context().close();
+  });
+
+  it('say what to do with the HEIC photo of an iPhone', async () => {
+    const person = await signedIn(service);
+    const pet = { name: 'Rex', categoryId: 1 };
+    const { id } = await service.app.databases.production.write(tx => createPet(tx, person.accountId, pet, 'open'));
+    const buffer = Buffer.concat([Buffer.from('\0\0\0\x24ftypheic\0\0\0\0mif1'), Buffer.alloc(800_000)]);
+    const page = await person.newPage(browser);
+    await page.goto(`${origin}/shelter/animals/${id}`);
+    await page.getByLabel('Add photos').setInputFiles({ name: 'IMG.HEIC', buffer, mimeType: 'image/jpeg' });
+    await page.getByText('This is a HEIC photo, as iPhones take them. Send it as JPEG').waitFor();
     await page.context().close();
   });
 

@@ -88,6 +88,8 @@ export interface Upload {
   readonly kind: string;
   /** The media types that it may have. */
   readonly contentTypes: readonly string[];
+  /** What to do with others that clients send, by type. */
+  readonly advice?: Readonly<Record<string, string>>;
   readonly bytesMax: number;
   /** How long the whole request may take to arrive while it does not stall, in milliseconds; as any other by default. */
   readonly timeoutMs?: number;

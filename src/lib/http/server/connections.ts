@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import { BODY_LINGER_MS } from './responses.ts';
+import { limitRest } from './rest-of-body.ts';
 
 /**
  * Tracks the open connections of a server and schedules their requests.
@@ -179,7 +179,7 @@ function endConnection(socket: TrackedSocket): void {
   }
   socket.end();
   request.once('end', end);
-  setTimeout(() => socket.destroy(), BODY_LINGER_MS).unref();
+  limitRest(request, () => socket.destroy());
 }
 
 /** Queues a request; one of a connection starts in each turn of the event loop. */

@@ -60,8 +60,6 @@ export const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** How long a connection stays open for a client to take the end of the response. */
 export const LINGER_MS = 1000;
-/** How long we keep reading a request body after responding. */
-export const BODY_LINGER_MS = 5000;
 /** TCP keep-alive on streams: finds out between two heartbeats that a client has vanished. Milliseconds. */
 const PROBES = { enable: true, initialDelay: 5000, interval: 3000, count: 3 };
 

@@ -299,7 +299,7 @@ export class HttpServer<Context> {
   /** Lets the handler read the body: it is not kept in memory. */
   #receiveUpload(exchange: RoutedExchange<Context>, route: BoundRoute<Context>, upload: Upload): void {
     const { request, response } = exchange;
-    const { kind, contentTypes, bytesMax, timeoutMs } = upload;
+    const { kind, contentTypes, advice = {}, bytesMax, timeoutMs } = upload;
     const { 'content-length': declared = '0', 'content-type': type = '' } = request.headers;
     const errorOf = (code: 'body_too_large' | 'malformed_request' | 'request_timeout') => {
       if (code !== 'body_too_large') return this.#errors.problem(code);
@@ -308,7 +308,8 @@ export class HttpServer<Context> {
     const mediaType = type.split(';')[0]!.trim().toLowerCase();
     if (!contentTypes.includes(mediaType)) {
       const message = `The Content-Type must be one of ${contentTypes.join(', ')}.`;
-      this.#reject(exchange, new Problem('invalid_content_type', 400, message));
+      const advised = Object.hasOwn(advice, mediaType) ? `${message} ${advice[mediaType]}` : message;
+      this.#reject(exchange, new Problem('invalid_content_type', 400, advised));
     } else if (Number(declared) > bytesMax) this.#reject(exchange, errorOf('body_too_large'));
     else {
       if (timeoutMs !== undefined) this.#connections.allowSlowBody(request.socket, response);

@@ -1,7 +1,7 @@
 const SECONDS = 10;
 
 /** The average that an upload must have, in bytes per second. */
-const BYTES_PER_SECOND_MIN = 2048;
+export const BYTES_PER_SECOND_MIN = 2048;
 
 /** Measures how fast a client sends a body. Only the time counts during which the server waits for more bytes. */
 export class UploadRate {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Problem } from '../problem.ts';
-import { BODY_LINGER_MS } from './responses.ts';
+import { limitRest } from './rest-of-body.ts';
 import type { UploadSlot } from './upload-slots.ts';
 
 /** The limits of a body. */
@@ -59,14 +59,9 @@ export async function* readUpload(
     for (const event of EVENTS) request.off(event, onEvent);
     response.off('close', onEvent);
     request.resume();
-    if (!request.complete) endLater(request);
+    if (!request.complete) limitRest(request, () => request.destroy());
   }
 }
 
 /** Whatever can happen to a body that is being read. */
 const EVENTS = ['readable', 'end', 'error', 'close'] as const;
-
-/** Closes the connection of a request that goes on arriving: the server may limit its time no more. */
-function endLater(request: IncomingMessage): void {
-  setTimeout(() => request.complete || request.destroy(), BODY_LINGER_MS).unref();
-}
