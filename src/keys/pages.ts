@@ -44,6 +44,7 @@ export const keysPage = accountPage({
 /** Creates a key, and shows its token this once: if the form is sent again, as browsers do to load the page again, the key. */
 export const newKeyPage = accountPage({
   path: '/keys/new',
+  showsSecret: true,
   title: 'New API key',
   show: visit => newKeyView(visit),
   async submit(visit) {
@@ -82,6 +83,7 @@ export const keyPage = accountPage({
 /** Replaces a key, and shows the token of the new one this once. */
 export const rotateKeyPage = accountPage({
   path: '/keys/{keyId}/rotate',
+  showsSecret: true,
   title: 'Rotate an API key',
   async submit(visit) {
     const { site, form, origin } = visit;

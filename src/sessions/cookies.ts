@@ -1,4 +1,4 @@
-import { createHmac, hash, timingSafeEqual } from 'node:crypto';
+import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { SESSION_MS } from './session.ts';
 
 /**
@@ -42,14 +42,31 @@ export function clearCookie(name: string): string {
 
 const attributes = 'Secure; HttpOnly; SameSite=Lax';
 
-/** Returns the token that forms of a visitor contain: derived from the secret of a cookie, which it does not reveal. */
+/** Returns the token that forms of a visitor contain behind a mask: derived from the secret of a cookie, which it does not reveal. */
 export function formTokenOf(secret: string): string {
   return createHmac('sha256', secret).update('form').digest('base64url');
 }
 
-/** Reports in constant time whether a form has the token of a secret. */
+/**
+ * Returns the token with a random mask, so that it differs in each response: what a compressed page repeats of a request can
+ * then tell nothing about it (BREACH).
+ */
+export function maskedTokenOf(secret: string): string {
+  const mask = randomBytes(TOKEN_BYTES);
+  return Buffer.concat([mask, xor(mask, Buffer.from(formTokenOf(secret), 'base64url'))]).toString('base64url');
+}
+
+/** Reports in constant time whether a form has the token of a secret, with or without a mask. */
 export function isFormToken(token: string | null, secret: string | undefined): boolean {
   if (token === null || secret === undefined) return false;
-  const [actual, expected] = [Buffer.from(token), Buffer.from(formTokenOf(secret))];
-  return actual.length === expected.length && timingSafeEqual(actual, expected);
+  const sent = Buffer.from(token, 'base64url');
+  const isMasked = sent.length === 2 * TOKEN_BYTES;
+  const actual = isMasked ? xor(sent.subarray(0, TOKEN_BYTES), sent.subarray(TOKEN_BYTES)) : sent;
+  return actual.length === TOKEN_BYTES && timingSafeEqual(actual, Buffer.from(formTokenOf(secret), 'base64url'));
+}
+
+const TOKEN_BYTES = 32;
+
+function xor(one: Buffer, other: Buffer): Buffer {
+  return one.map((byte, index) => byte ^ other[index]!) as Buffer;
 }

@@ -29,6 +29,7 @@ import {
  */
 export const linkPage = publicForm({
   path: '/links/{secret}',
+  showsSecret: true,
   title: 'Open your account',
   on: 'portal',
   async show(visit) {

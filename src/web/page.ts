@@ -30,6 +30,8 @@ export interface Page {
    * this many milliseconds old.
    */
   readonly cached?: true | { readonly forMs: number };
+  /** Whether the page shows a key, or its path is a secret: it is never compressed (BREACH). */
+  readonly showsSecret?: true;
   /** Whether a suspended account can open the page. */
   readonly whileSuspended?: true;
   /** Whether its form needs no token, because it acts for nobody: `Sec-Fetch-Site` and `Origin` are still checked. */

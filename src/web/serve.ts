@@ -12,8 +12,8 @@ import {
   clearCookie,
   cookieNames,
   cookieOf,
-  formTokenOf,
   isFormToken,
+  maskedTokenOf,
   setCookie,
 } from '../sessions/cookies.ts';
 import { newSecret, type SignedIn } from '../sessions/session.ts';
@@ -53,6 +53,13 @@ interface Admitted {
   readonly signedIn: SignedIn | undefined;
   /** The secret of a visitor who is not signed in. */
   readonly visitor: string | undefined;
+}
+
+interface ContentOptions {
+  readonly status: number;
+  readonly locates?: boolean;
+  readonly compressible?: boolean;
+  readonly cookies?: readonly string[];
 }
 
 /** Serves the pages of one deployment, each as its definition says. */
@@ -163,7 +170,7 @@ export class PageHandler {
     const tokenField = () => {
       const own = (signedIn && secret) ?? visitor ?? newSecret();
       if (own !== secret && own !== visitor) cookies.push(setCookie(names.visitor, own));
-      return html`<input type="hidden" name="token" value="${formTokenOf(own)}">`;
+      return html`<input type="hidden" name="token" value="${maskedTokenOf(own)}">`;
     };
     const refused = refusalOf(page, request, signedIn);
     const markdownUrl = (href: string) => (href.startsWith('/') ? request.publicUrl + this.#twinLink(href) : href);
@@ -186,6 +193,7 @@ export class PageHandler {
     return this.#content(request.publicUrl, text, {
       status: result.status ?? (errorSummary(result.errors) === undefined ? 200 : 422),
       locates: result.locates === true,
+      compressible: page.showsSecret !== true,
       cookies: [...cookies, ...(result.cookies ?? [])],
     });
   }
@@ -222,13 +230,14 @@ export class PageHandler {
   #content(
     publicUrl: string,
     text: string,
-    { status, locates, cookies = [] }: { status: number; locates?: boolean; cookies?: readonly string[] },
+    { status, locates, compressible = false, cookies = [] }: ContentOptions,
   ): PageContent {
     const staging = this.#site.urlOf('staging', publicUrl.startsWith('https:'));
     return {
       status,
       contentType: 'text/html; charset=utf-8',
       bytes: withRoot(text, rootOf(publicUrl)),
+      compressible,
       headers: [...securityHeaders(staging, locates), ...cookies.flatMap(cookie => ['Set-Cookie', cookie])],
     };
   }

@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { get, type IncomingHttpHeaders } from 'node:http';
 import { connect } from 'node:net';
 import { after, before, describe, it } from 'node:test';
-import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { brotliCompressSync, brotliDecompressSync, constants, gunzipSync, gzipSync } from 'node:zlib';
+import { compressNow } from '../../src/lib/http/server/compress-now.ts';
+import { pages } from '../../src/pages.ts';
+import { createLink } from '../../src/sessions/links.ts';
 import { send, sendRaw, serve, type TestService } from '../support/serving.ts';
 import { waitUntil } from '../support/wait-until.ts';
+import { signedIn } from './session.ts';
 
 describe('the server of pages', () => {
   let service: TestService;
@@ -47,6 +52,70 @@ describe('the server of pages', () => {
     }
     const again = await send(`${origin}/errors`, { headers: { 'If-None-Match': String(plain.headers['etag']) } });
     assert.deepEqual([again.status, again.text, again.headers['content-encoding']], [304, '', undefined]);
+  });
+
+  it('are compressed each time if they are rendered each time, with a new mask of the token, but never with a secret', async () => {
+    for (const path of ['/animals', '/animals?q=dog', '/sign-in']) {
+      const plain = await send(origin + path, { headers: { Accept: 'text/html' } });
+      for (const encoding of ['br', 'gzip'] as const) {
+        const { headers, bytes } = await download(origin + path, encoding);
+        assert.deepEqual([headers['content-encoding'], headers['vary']], [encoding, 'Accept-Encoding'], path);
+        const text = String(encoding === 'br' ? brotliDecompressSync(bytes) : gunzipSync(bytes));
+        assert.equal(withoutToken(text), withoutToken(plain.text));
+        assert.ok(bytes.length < plain.text.length / 2, path);
+      }
+    }
+    const person = await signedIn(service);
+    const tokens = new Set<string>();
+    for (let times = 0; times < 3; times++) {
+      const { text } = await person.open('/account');
+      const shown = new Set(Array.from(text.matchAll(/name="token" value="([\w-]+)"/g), ([, token]) => token!));
+      for (const token of shown) {
+        tokens.add(token);
+        assert.equal((await person.submit('/account/name', { token, name: 'Ann' })).status, 303);
+      }
+    }
+    assert.ok(tokens.size >= 3);
+    const forged = `${'A'.repeat(85)}w`;
+    assert.equal((await person.submit('/account/name', { token: forged, name: 'Ann' })).status, 403);
+
+    const secret = await service.app.databases.production.write(tx =>
+      createLink(tx, { accountId: person.accountId, purpose: 'sign_in', email: 'x@example.org' }),
+    );
+    const form = { name: 'Secret', deployment: 'staging', access: 'all' };
+    for (const reply of [
+      await person.submit('/keys/new', form, { 'Accept-Encoding': 'br, gzip' }),
+      await person.open(`/links/${secret.secret}`, { 'Accept-Encoding': 'br, gzip' }),
+    ]) {
+      assert.deepEqual([reply.status, reply.headers['content-encoding']], [200, undefined]);
+    }
+    for (const { path, showsSecret } of pages) {
+      if (path.includes('{secret}')) assert.ok(showsSecret, path);
+    }
+  });
+
+  it('are compressed in a small part of the time that cached pages take, up to a size', () => {
+    const reference = readFileSync('docs/reference.md');
+    const best = (compress: () => unknown) => {
+      const times = Array.from({ length: 5 }, () => {
+        const from = performance.now();
+        compress();
+        return performance.now() - from;
+      });
+      return Math.min(...times);
+    };
+    for (const bytes of [192 * 1024, 384 * 1024]) {
+      const text = Buffer.concat([reference, reference, reference]).subarray(0, bytes);
+      for (const [encoding, compressWell] of [
+        ['br', () => brotliCompressSync(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } })],
+        ['gzip', () => gzipSync(text, { level: 9 })],
+      ] as const) {
+        const [now, well] = [best(() => assert.ok(compressNow(text, encoding))), best(compressWell)];
+        assert.ok(now < well / 1.5, `${encoding} of ${bytes} bytes took ${now} ms, and ${well} ms as a cached page`);
+      }
+    }
+    assert.equal(compressNow('x'.repeat(384 * 1024 + 1), 'br'), undefined);
+    assert.equal(compressNow('x', 'br'), undefined);
   });
 
   it('reject a form that is too large, of another type, or cut off', async () => {
@@ -95,6 +164,10 @@ describe('the server of pages', () => {
     }
   });
 });
+
+function withoutToken(text: string): string {
+  return text.replaceAll(/name="token" value="[^"]+"/g, '');
+}
 
 /** Fetches bytes without decoding them. */
 function download(url: string, accepted: string): Promise<{ headers: IncomingHttpHeaders; bytes: Buffer }> {

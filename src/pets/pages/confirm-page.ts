@@ -7,6 +7,7 @@ import { publicForm, type View } from '../../web/page.ts';
 /** The page that the link in an e-mail to a visitor opens. Opening it does nothing: programs that scan e-mail do so. */
 export const confirmMessagePage = publicForm({
   path: confirmPath('{secret}'),
+  showsSecret: true,
   title: 'Send your message',
   // It acts for whoever has the secret.
   withoutToken: true,

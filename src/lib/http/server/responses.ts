@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import type { MaybePromise } from '../../maybe-promise.ts';
 import type { ResponseStream, ResponseWriter } from '../route.ts';
+import { compressNow } from './compress-now.ts';
 import { isKnown } from './conditional.ts';
 import type { Exchange } from './exchange.ts';
 import { bytesAcknowledged } from './send-queue.ts';
@@ -82,6 +83,8 @@ export interface PageContent extends ResponseContent {
   readonly headers?: readonly string[];
   /** The bytes in the encodings that most browsers accept, for those that do. */
   readonly compressed?: Compressed;
+  /** Whether to compress the bytes now, for clients that accept it. They contain no secret that is the same each time (BREACH). */
+  readonly compressible?: boolean;
   /** The body in parts, in place of the bytes. The client must take it within `STREAM_MS`. */
   readonly parts?: AsyncIterable<string | Buffer>;
 }
@@ -126,15 +129,18 @@ export function writePage(
   page: PageContent,
   connection: readonly string[],
 ): MaybePromise<void> {
-  const { etag, cacheControl = etag === undefined ? 'no-store' : 'no-cache', headers = [], compressed } = page;
+  const { etag, cacheControl = etag === undefined ? 'no-store' : 'no-cache', headers = [] } = page;
+  const { compressed, compressible = false } = page;
   const { 'if-none-match': ifNoneMatch, 'accept-encoding': accepted = '' } = request.headers;
   const isCurrent = etag !== undefined && ifNoneMatch !== undefined && isKnown(ifNoneMatch, etag);
-  const encoding = compressed && encodings.find(name => acceptsEncoding(String(accepted), name));
-  const content = encoding === undefined ? page : { ...page, bytes: compressed![encoding] };
+  const varies = compressed !== undefined || compressible;
+  const accepts = varies ? encodings.find(name => acceptsEncoding(String(accepted), name)) : undefined;
+  const bytes = accepts && (compressed === undefined ? compressNow(page.bytes, accepts) : compressed[accepts]);
+  const content = bytes === undefined ? page : { ...page, bytes };
   const all = commonHeaders(tls).page.concat('X-Request-Id', requestId, 'Cache-Control', cacheControl, headers);
   if (etag !== undefined) all.push('ETag', etag);
-  if (compressed !== undefined) all.push('Vary', 'Accept-Encoding');
-  if (encoding !== undefined && !isCurrent) all.push('Content-Encoding', encoding);
+  if (varies) all.push('Vary', 'Accept-Encoding');
+  if (bytes !== undefined && !isCurrent) all.push('Content-Encoding', accepts!);
   if (page.parts !== undefined && !isCurrent && request.method !== 'HEAD') {
     return startParts(page.parts).then(parts => writeParts(response, page, parts, all.concat(connection)));
   }
