@@ -41,7 +41,7 @@ import { webhooksPage } from './web/operator/webhooks-page.ts';
 import { workPage } from './web/operator/work-page.ts';
 import type { Page } from './web/page.ts';
 import { collectionPage, operationPage, referencePage } from './web/reference/pages.ts';
-import { sandboxKeyPage } from './web/reference/sandbox-page.ts';
+import { endSandboxKeyPage, sandboxKeyPage } from './web/reference/sandbox-page.ts';
 import { searchPage } from './web/search/search-page.ts';
 import { robotsPage, sitemapDocumentationPage, sitemapPage, sitemapPartPage } from './web/search/sitemap.ts';
 import { securityTextPage } from './web/security-text.ts';
@@ -74,6 +74,7 @@ export const pages: readonly Page[] = [
   operationPage,
   collectionPage,
   sandboxKeyPage,
+  endSandboxKeyPage,
   searchPage,
 
   signInPage,

@@ -1,8 +1,9 @@
-import { randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { lockBound } from '../plans/lock.ts';
 import { insertingOne, type Params, query, type Transaction } from '../schema.ts';
 import { type IssuedKey, type Scope, scopeText } from './key.ts';
 import { issueKey } from './keys.ts';
+import { matchesHash, parseToken } from './token.ts';
 
 /** The scopes of a trial key. */
 export const sandboxScopes: readonly string[] = [
@@ -12,6 +13,8 @@ export const sandboxScopes: readonly string[] = [
   'orders:read',
   'orders:write',
   'account:read',
+  'messages:read',
+  'messages:write',
 ] satisfies Scope[];
 
 /** The validity of a trial key. */
@@ -20,20 +23,24 @@ const SANDBOX_MS = 15 * 60_000;
 /** The limits of the plan alone. */
 const NO_BUDGET = { perMinute: null, perDay: null };
 
-/** The most accounts of the sandbox at a time. */
-const SANDBOX_MAX = 200;
+/** The most accounts of the sandbox at a time, in all and for one network. */
+export const sandboxMax = { all: 200, perNetwork: 40 } as const;
 
 /**
  * Creates a trial key: one for staging that ends after 15 minutes, of an account of its own, which is deleted then with all its data;
  * see `accounts/deletion/sandbox.ts`. Nobody can sign in to the account: it has no password, and its e-mail address cannot
  * exist. No event is recorded, because all of it is deleted.
- * @returns the key with its token; `undefined` while there are too many
+ * @param network the network of the visitor; the e-mail address has a part of its hash
+ * @returns the key with its token, or the bound that is reached
  */
-export async function createSandboxKey(tx: Transaction): Promise<IssuedKey | undefined> {
+export async function createSandboxKey(tx: Transaction, network: string): Promise<IssuedKey | keyof typeof sandboxMax> {
   await lockBound(tx, 'sandbox', 0);
-  if ((await tx.first(countSandboxes, {}))!.count >= SANDBOX_MAX) return undefined;
+  const beginning = `sandbox-${hash('sha256', network, 'hex').slice(0, 16)}`;
+  const { all, own } = (await tx.first(countSandboxes, { pattern: `${beginning}%` }))!;
+  if (own >= sandboxMax.perNetwork) return 'perNetwork';
+  if (all >= sandboxMax.all) return 'all';
   const expiresAt = tx.now + SANDBOX_MS;
-  const email = `sandbox-${randomBytes(16).toString('hex')}@account.invalid`;
+  const email = `${beginning}${randomBytes(12).toString('hex')}@account.invalid`;
   const accountId = await tx.insert(insertSandbox, { email, createdAt: tx.now, deleteAt: expiresAt });
   const scopes = scopeText(sandboxScopes);
   return issueKey(tx, {
@@ -47,11 +54,42 @@ export async function createSandboxKey(tx: Transaction): Promise<IssuedKey | und
   });
 }
 
-const countSandboxes = query(db =>
+/** Ends a trial key, and deletes its account as if it had expired; does nothing for other tokens. */
+export async function endSandboxKey(tx: Transaction, token: string): Promise<void> {
+  const { id } = parseToken(token) ?? {};
+  if (id === undefined) return;
+  const key = await tx.first(sandboxKeyById, { id });
+  if (key === undefined || !matchesHash(token, Buffer.from(key.hash, 'latin1'))) return;
+  await tx.run(expireKey, { id, now: tx.now });
+  await tx.run(deleteAccountNow, { accountId: key.accountId, now: tx.now });
+  await tx.notify('registry');
+}
+
+const countSandboxes = query((db, p: Params<{ pattern: string }>) =>
   db
     .selectFrom('accounts')
-    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .select(({ fn, eb }) => [
+      fn.countAll<number>().as('all'),
+      fn.count<number>(eb.case().when('email', 'like', p.pattern).then(1).end()).as('own'),
+    ])
     .where('sandbox', '=', 1),
+);
+
+const sandboxKeyById = query((db, p: Params<{ id: string }>) =>
+  db
+    .selectFrom('keys')
+    .innerJoin('accounts', 'accounts.id', 'keys.account_id')
+    .select(['keys.hash', 'accounts.id as accountId'])
+    .where('keys.id', '=', p.id)
+    .where('accounts.sandbox', '=', 1),
+);
+
+const expireKey = query((db, p: Params<{ id: string; now: number }>) =>
+  db.updateTable('keys').set({ expires_at: p.now }).where('id', '=', p.id).where('expires_at', '>', p.now),
+);
+
+const deleteAccountNow = query((db, p: Params<{ accountId: number; now: number }>) =>
+  db.updateTable('accounts').set({ delete_at: p.now }).where('id', '=', p.accountId).where('delete_at', '>', p.now),
 );
 
 const insertSandbox = query((db, p: Params<{ email: string; createdAt: number; deleteAt: number }>, engine) =>

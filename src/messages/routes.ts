@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import { listOperation, operation } from '../deployment.ts';
+import { problem } from '../errors.ts';
 import { withIdempotency } from '../idempotency/idempotency.ts';
 import { idParameter } from '../lib/schemas.ts';
 import { boundOf } from '../plans/plan.ts';
@@ -26,7 +27,7 @@ export const send = operation({
       headers: { Location: 'The URL of the message, which shows its delivery.' },
     },
   ],
-  errors: ['pet_not_found', 'message_limit_exceeded', 'storage_limit_exceeded'],
+  errors: ['pet_not_found', 'message_limit_exceeded', 'storage_limit_exceeded', 'not_in_sandbox'],
   examples: sendExamples,
   async handle(request) {
     const { context, caller, body, baseUrl } = request;
@@ -38,6 +39,7 @@ export const send = operation({
       request,
       async tx => {
         const message = await sendMessage(tx, caller, body, bounds);
+        if (caller.sandbox && message.toAccountId !== caller.accountId) throw problem('not_in_sandbox', OWN_ANIMALS);
         const queued = messageValues.plainOf(message);
         const location = `${baseUrl}/messages/${queued.id}`;
         return { body: queued, headers: ['Location', location, 'ETag', messageEtag(message)] };
@@ -48,6 +50,8 @@ export const send = operation({
     return response;
   },
 });
+
+const OWN_ANIMALS = 'A trial key can send a message only about an animal of its own account: set `petId`.';
 
 export const list = listOperation({
   summary: 'List messages',

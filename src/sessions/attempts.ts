@@ -27,7 +27,6 @@ export const attemptLimits = {
   emailByRecipient: { action: 'e-mail to', max: 5, periodMs: 60 * MINUTE_MS },
   emailChange: { action: 'change the e-mail address of', max: 5, periodMs: 60 * MINUTE_MS },
   export: { action: 'export', max: 5, periodMs: 60 * MINUTE_MS },
-  sandboxByAddress: { action: 'get a sandbox key from', max: 5, periodMs: 60 * MINUTE_MS },
   askOwnerFromAddress: { action: 'ask one owner from', max: 5, periodMs: 60 * MINUTE_MS },
   askFromAddress: { action: 'ask from', max: 10, periodMs: 60 * MINUTE_MS },
   askFromAddressDaily: { action: 'ask in a day from', max: 40, periodMs: DAY_MS },

@@ -3,6 +3,7 @@ import { after, before, it } from 'node:test';
 import { suspendAccount } from '../../src/accounts/accounts.ts';
 import { routes } from '../../src/api.ts';
 import { type ErrorCode, errors } from '../../src/errors.ts';
+import type { IssuedKey } from '../../src/keys/key.ts';
 import { scopes } from '../../src/keys/key.ts';
 import { revokeKey } from '../../src/keys/keys.ts';
 import { createSandboxKey } from '../../src/keys/sandbox.ts';
@@ -67,7 +68,9 @@ overEachEngine(engine => {
 
   it('a trial key uploads no file', async () => {
     const { serving } = store;
-    const { token } = (await serving.app.databases.production.write(createSandboxKey))!;
+    const { token } = (await serving.app.databases.production.write(tx =>
+      createSandboxKey(tx, '192.0.2.1'),
+    )) as IssuedKey;
     const uploads = routes.filter(({ upload }) => upload !== undefined);
     assert.ok(uploads.length > 0);
     for (const route of uploads) {

@@ -6,6 +6,7 @@ import { suspendAccount } from '../../src/accounts/accounts.ts';
 import { messageRoutes, routes } from '../../src/api.ts';
 import { errors } from '../../src/errors.ts';
 import answers from '../../src/generated/recorded-responses.json' with { type: 'json' };
+import type { IssuedKey } from '../../src/keys/key.ts';
 import { revokeKey } from '../../src/keys/keys.ts';
 import { createSandboxKey } from '../../src/keys/sandbox.ts';
 import { testClock } from '../../src/lib/clock.ts';
@@ -430,7 +431,10 @@ describe('responses and their documentation', () => {
   ): Promise<Response> {
     const other = await serve({ environment });
     try {
-      return await ask(other.urls.staging, (await other.app.databases.production.write(createSandboxKey))!.token);
+      return await ask(
+        other.urls.staging,
+        ((await other.app.databases.production.write(tx => createSandboxKey(tx, '192.0.2.1'))) as IssuedKey).token,
+      );
     } finally {
       await other.stop();
     }

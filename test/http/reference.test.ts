@@ -163,7 +163,7 @@ function imports(assets: readonly string[]): string[] {
 }
 
 describe('a trial key', () => {
-  it('opens staging with its scopes, five times an hour per network, and is gone after 16 minutes', async t => {
+  it('opens staging with its scopes, 40 at a time per network, and is gone after 16 minutes', async t => {
     const clock = testClock(examplesAt);
     const service = await serve({ clock });
     t.after(() => service.stop());
@@ -184,13 +184,16 @@ describe('a trial key', () => {
     const url = `${new URL(service.urls.production).origin}/try/key`;
     const cross = await send(url, { method: 'POST', headers: { 'Sec-Fetch-Site': 'cross-site' } });
     assert.deepEqual([cross.status, cross.body.code], [403, 'cross_site_form']);
-    for (let more = 0; more < 3; more++) assert.equal((await send(url, { method: 'POST' })).status, 201);
+    for (let more = 0; more < 38; more++) assert.equal((await send(url, { method: 'POST' })).status, 201);
     const refused = await send(url, { method: 'POST' });
     assert.deepEqual(
       [refused.status, refused.body.code, refused.headers['retry-after']],
-      [429, 'too_many_attempts', '3600'],
+      [429, 'too_many_attempts', '60'],
     );
-    assert.match(refused.body.message, /Your network has had 5 trial keys\. Try again in 60 minutes\./);
+    assert.match(
+      refused.body.message,
+      /Your network has 40 trial keys\. Use a key of your own, or wait until one expires\. Try again in a minute\./,
+    );
     assert.deepEqual(await listAccounts(service.app.databases.production), []);
     clock.advance(16 * 60_000);
     const left = async () => {
@@ -200,8 +203,7 @@ describe('a trial key', () => {
       return JSON.parse(text).length;
     };
     await waitUntil(async () => (await left()) === 0);
-    clock.advance(44 * 60_000);
-    assert.equal((await send(url, { method: 'POST' })).status, 201, 'an hour later');
+    assert.equal((await send(url, { method: 'POST' })).status, 201, 'afterwards');
   });
 });
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import { deleteBatch } from '../../src/accounts/deletion/deletion.ts';
+import type { IssuedKey } from '../../src/keys/key.ts';
 import { createSandboxKey } from '../../src/keys/sandbox.ts';
 import { checks } from '../../src/verify/checks.ts';
 import { overEachEngine, type ServedEngine } from '../support/engines-over-http.ts';
@@ -162,7 +163,8 @@ async function start(t: TestContext, engine: ServedEngine, bounds: Readonly<Reco
   const nodes: TestService[] = [await serve({ environment })];
   if (isShared) nodes.push(await serve({ environment }));
   t.after(() => Promise.all(nodes.map(node => node.stop())));
-  const newKey = async () => (await nodes[0]!.app.databases.production.write(createSandboxKey))!.token;
+  const newKey = async () =>
+    ((await nodes[0]!.app.databases.production.write(tx => createSandboxKey(tx, '192.0.2.1'))) as IssuedKey).token;
   const keys = [await newKey(), await newKey(), await newKey(), await newKey()];
   let calls = 0;
   const call = (path: string, { body, method = body === undefined ? 'GET' : 'POST', ...more }: SendOptions) =>

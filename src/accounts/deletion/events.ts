@@ -29,8 +29,8 @@ export async function scheduleEventDeletion(
 }
 
 /**
- * Schedules the deletion of the events of what an account of the sandbox made: its pets, categories, holds, orders and
- * organization, also those that it deleted itself. Reads the log since then. Call it once they are deleted.
+ * Schedules the deletion of the events of what an account of the sandbox made: its pets, categories, holds, orders,
+ * messages and organization, also those that it deleted itself. Reads the log since then. Call it once they are deleted.
  * @param createdAt when the account was created
  * @returns the number of scheduled deletions; 0 if nothing is left
  */
@@ -107,7 +107,7 @@ interface Made {
 const selectMade = (p: Params<Made>) => sql<{ kind: EventKind; subject_id: number }>`
   select kind, subject_id from events
   where id > ${p.after} and id <= ${p.upTo} and account_id = ${p.accountId} and (
-    kind in ('hold', 'order', 'organization') and action in ('created', 'placed')
+    kind in ('hold', 'order', 'organization', 'message') and action in ('created', 'placed', 'queued')
     or kind = 'pet' and action = 'created' and not exists (select 1 from pets where pets.id = subject_id)
     or kind = 'category' and action = 'created'
       and not exists (select 1 from categories where categories.id = subject_id)

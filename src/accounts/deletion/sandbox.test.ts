@@ -5,10 +5,12 @@ import { INTERRUPTED, interruptions } from '../../../test/support/interrupted.ts
 import { createCategory } from '../../categories/categories.ts';
 import { assignPositions, lastPosition } from '../../events/ordering.ts';
 import { createHold } from '../../holds/holds.ts';
-import { listKeys } from '../../keys/keys.ts';
-import { createSandboxKey } from '../../keys/sandbox.ts';
+import type { IssuedKey } from '../../keys/key.ts';
+import { createKey, findKey, listKeys } from '../../keys/keys.ts';
+import { createSandboxKey, endSandboxKey } from '../../keys/sandbox.ts';
 import { testClock } from '../../lib/clock.ts';
 import { DAY_MS, formatTime } from '../../lib/time.ts';
+import { sendMessage } from '../../messages/messages.ts';
 import { countOpen } from '../../orders/open-orders.ts';
 import { placeOrder } from '../../orders/orders.ts';
 import { approveOrder } from '../../orders/steps.ts';
@@ -56,6 +58,7 @@ async function fill(tx: Transaction, accountId: number) {
   await approveOrder(tx, sandbox, 2, { note: 'SECRET' });
   await createHold(tx, ben, { petIds: [4, 6] }, 100);
   await placeOrder(tx, sandbox, { petId: 7, note: 'SECRET' });
+  await sendMessage(tx, sandbox, { petId: 5, message: 'SECRET' });
 }
 
 onEachEngine(engine => {
@@ -65,7 +68,7 @@ onEachEngine(engine => {
       const [accounts, staging] = [await engine.open({ clock }), await engine.open({ clock })];
       await accounts.write(tx => createAccount(tx, { email: 'ben@example.org', name: 'Ben' }));
       const before = await rowsOf(accounts);
-      const key = (await accounts.write(createSandboxKey))!;
+      const key = (await accounts.write(tx => createSandboxKey(tx, '192.0.2.1'))) as IssuedKey;
       return { clock, accounts, staging, key, before };
     }
 
@@ -82,7 +85,7 @@ onEachEngine(engine => {
       assert.equal(key.expiresAt, NOON + 15 * MINUTE);
       const { sandbox, email } = await getAccount(accounts, key.accountId);
       assert.ok(sandbox);
-      assert.match(email, /^sandbox-\w{32}@account\.invalid$/);
+      assert.match(email, /^sandbox-\w{40}@account\.invalid$/);
       await assert.rejects(
         accounts.write(tx => suspendAccount(tx, key.accountId)),
         /is of the sandbox/,
@@ -186,8 +189,36 @@ onEachEngine(engine => {
 
     it('is not created beyond 200 at a time, also by concurrent visitors', async () => {
       const { accounts } = await open();
-      const keys = await Promise.all(Array.from({ length: 210 }, () => accounts.write(createSandboxKey)));
-      assert.equal(keys.filter(key => key !== undefined).length, 199, 'with the first');
+      const keys = await Promise.all(
+        Array.from({ length: 210 }, (_, number) => accounts.write(tx => createSandboxKey(tx, `192.0.2.${number}`))),
+      );
+      assert.equal(keys.filter(key => typeof key === 'object').length, 199, 'with the first');
+      assert.equal(keys.filter(key => key === 'all').length, 11);
+    });
+
+    it('is not created beyond 40 at a time for one network', async () => {
+      const { accounts } = await open();
+      const create = (network: string) => accounts.write(tx => createSandboxKey(tx, network));
+      const keys = await Promise.all(Array.from({ length: 50 }, () => create('198.51.100.7')));
+      assert.equal(keys.filter(key => typeof key === 'object').length, 40);
+      assert.equal(keys.filter(key => key === 'perNetwork').length, 10);
+      assert.equal(typeof (await create('198.51.100.8')), 'object', 'another network');
+    });
+
+    it('can be ended by whoever holds its key, and by nobody else', async () => {
+      const { clock, accounts, staging, key } = await open();
+      const other = await accounts.write(tx => createAccount(tx, { email: 'eve@example.org', name: 'Eve' }));
+      const own = await accounts.write(tx => createKey(tx, { accountId: other.id, deployment: 'staging' }));
+      for (const token of ['', 'x', `${key.token.slice(0, -7)}AAAAAAA`, own.token]) {
+        await accounts.write(tx => endSandboxKey(tx, token));
+      }
+      assert.equal((await findKey(accounts, key.id))!.expiresAt, NOON + 15 * MINUTE);
+      assert.equal((await findKey(accounts, own.id))!.expiresAt, null);
+      await accounts.write(tx => endSandboxKey(tx, key.token));
+      assert.equal((await findKey(accounts, key.id))!.expiresAt, NOON);
+      clock.advance(MINUTE);
+      while ((await deleteBatch({ accounts, staging }, clock.now())) > 0);
+      assert.equal(await findKey(accounts, key.id), undefined);
     });
   });
 });
@@ -197,6 +228,7 @@ async function assertGone(staging: Database, accountId: number, now: number) {
     'pets',
     'orders',
     'holds',
+    'messages',
     'order_counts',
     'stored_bytes',
     'event_bytes',

@@ -8,8 +8,8 @@ import { deleteScheduledEvents, scheduleEventDeletion } from './events.ts';
 import { steps } from './steps.ts';
 
 /**
- * Deletes some of what an account of the sandbox has on staging: its pets, categories, organization, holds and orders, with the orders
- * and holds of its pets. Unlike those of other accounts, its orders and holds leave no rows. Deletes the events that
+ * Deletes some of what an account of the sandbox has on staging: its pets, categories, organization, messages, holds and orders, with the orders
+ * and holds of its pets. Unlike those of other accounts, its messages, orders and holds leave no rows. Deletes the events that
  * `scheduleOwnEvents` has scheduled.
  * @returns false if nothing is left
  */
@@ -22,6 +22,7 @@ export async function deleteSandboxBatch(tx: Transaction, accountId: number): Pr
 }
 
 const EVENTS_PER_BATCH = 500;
+const MESSAGES_PER_BATCH = 200;
 
 /** Deletes an account of the sandbox with its keys and what refers to them, but for the counts of its day. Notifies the topic `registry`. */
 export async function deleteSandboxAccount(tx: Transaction, accountId: number): Promise<void> {
@@ -35,6 +36,8 @@ const batches: readonly ((tx: Transaction, accountId: number) => Promise<boolean
   (tx, accountId) => deleteOrders(tx, 'orders', accountId),
   deleteHolds,
   async (tx, accountId) => (await steps.pets(tx, accountId, 0)) !== undefined,
+  // A key of the sandbox writes about the animals of its own account only.
+  async (tx, accountId) => (await tx.run(deleteMessages, { accountId, limit: MESSAGES_PER_BATCH })) > 0,
   (tx, accountId) => deleteOrders(tx, 'sales', accountId),
 ];
 
@@ -108,6 +111,15 @@ const deleteOrdersBy = (party: Party) =>
       .returning(['id', 'status', 'account_id as buyerId']),
   );
 const deleteOrdersOf = { orders: deleteOrdersBy('account_id'), sales: deleteOrdersBy('owner_id') };
+
+/** Without attempts to deliver them, which staging does not make. */
+const deleteMessages = query((db, p: Params<Owner & { limit: number }>) =>
+  db
+    .deleteFrom('messages')
+    .where('id', 'in', ({ selectFrom }) =>
+      selectFrom('messages').select('id').where('account_id', '=', p.accountId).orderBy('id').limit(p.limit),
+    ),
+);
 
 const deleteHoldsOf = query((db, p: Params<Up>) =>
   db.deleteFrom('holds').where('account_id', '=', p.accountId).where('id', '<=', p.last),
