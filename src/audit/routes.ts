@@ -18,8 +18,8 @@ export const list = listOperation({
     'Returns the changes that were made with the keys of your account, newest first, each with the key, the request id and ' +
     'the address of its request; also the changes that the operator made for your account or to what it owns. Admins get ' +
     'the changes of all accounts. Automatic changes, such as an expiry, have no entry. Changes of accounts, keys and bans ' +
-    'are on production only. Entries are kept for a year. A page scans up to 20,000 events of all accounts, so it ' +
-    'can be short or empty and still have a next page.',
+    'are on production only. Entries are kept for a year.',
+  limits: 'A page scans up to 20,000 events of all accounts, so it can be short or empty and still have a next page.',
   noun: 'entries',
   filters: {
     types: Type.Optional(

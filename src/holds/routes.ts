@@ -36,8 +36,8 @@ export const create = operation({
 export const list = listOperation({
   summary: 'List holds',
   description:
-    'Returns the holds that your account placed and the holds on its animals, sorted by id; admins see all holds. A ' +
-    'page scans at most 20,000 holds, so it may be short or even empty and still have a next page.',
+    'Returns the holds that your account placed and the holds on its animals, sorted by id; admins see all holds.',
+  limits: 'A page scans at most 20,000 holds, so it may be short or even empty and still have a next page.',
   noun: 'holds',
   filters: {
     status: anyOfFilter(HoldStatus, 4, 'Only holds with one of these statuses.'),

@@ -20,8 +20,9 @@ export const list = listOperation({
   description:
     'Returns the orders that your account placed and the orders of its animals, sorted by id; admins see all orders. ' +
     '`role` restricts the list to one of the two. ' +
-    'Follow the `next` link of the `Link` header, or `x-next`, until there is none. With `petId`, a page scans at most ' +
-    '20,000 orders, so it may be short or even empty and still have a next page.',
+    'Follow the `next` link of the `Link` header, or `x-next`, until there is none.',
+  limits:
+    'With `petId`, a page scans at most 20,000 orders, so it may be short or even empty and still have a next page.',
   noun: 'orders',
   filters: {
     status: anyOfFilter(OrderStatus, 6, 'Only orders with one of these statuses.'),

@@ -85,10 +85,11 @@ export const list = listOperation({
   summary: 'List all animals',
   description:
     'Returns a paginated list of animals, sorted by id unless `sort` says otherwise. An animal whose hold or order expires is `available` ' +
-    'from that moment. A list that no single index covers (by name with a filter, by status within a category, another filter with ' +
-    '`owner`, `q` with several words or another filter) scans 20,000 rows per page: such a page may be short or empty and still have a next page. ' +
-    'With `updatedSince`, the list contains the changes since then, for clients that keep a copy. It has no links to ' +
+    'from that moment. With `updatedSince`, the list contains the changes since then, for clients that keep a copy. It has no links to ' +
     'previous pages, and its last page has an `X-Sync-Token`, the `updatedSince` of the next list.',
+  limits:
+    'A list that no single index covers (by name with a filter, by status within a category, another filter with ' +
+    '`owner`, `q` with several words or another filter) scans 20,000 rows per page: such a page may be short or empty and still have a next page.',
   noun: 'animals',
   filters: allFilters,
   schema: Pets,

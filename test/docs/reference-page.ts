@@ -1,6 +1,12 @@
 import { routes } from '../../src/api.ts';
 import type { ErrorCode } from '../../src/errors.ts';
-import { impliedHeadersOf, type Route, takesIdempotencyKey, takesIfMatch } from '../../src/lib/http/route.ts';
+import {
+  descriptionWithLimits,
+  impliedHeadersOf,
+  type Route,
+  takesIdempotencyKey,
+  takesIfMatch,
+} from '../../src/lib/http/route.ts';
 import { codesOf, openApiDocument } from '../../src/openapi.ts';
 import { PREFIX } from '../../src/urls.ts';
 import { type DocumentedOperation, documentedOperations } from '../../src/web/reference/operations.ts';
@@ -96,7 +102,7 @@ function operationSection(
   shared: readonly ErrorCode[],
 ): string {
   const { route } = operation;
-  const { operationId, method, path, summary, description, deprecation, stability, access } = route;
+  const { operationId, method, path, summary, deprecation, stability, access } = route;
   const marks = [
     deprecation && '[deprecated](versioning.md#deprecated-operations)',
     stability !== 'stable' && `[${stability}](versioning.md#stability)`,
@@ -108,7 +114,7 @@ function operationSection(
 
 ${[`\`${method} ${PREFIX}${path}\``, ...marks].join(' · ')}
 
-${summary}. ${description}
+${summary}. ${descriptionWithLimits(route)}
 ${requestText(operation)}
 ${responsesText(operation, shared)}
 `;

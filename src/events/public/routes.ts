@@ -26,8 +26,8 @@ export const list = listOperation({
     'one that you have read. The last page has an `X-Sync-Token`; pass it as `after` to continue later. Everyone can see events ' +
     'of animals and categories. Events of a hold are visible to the account that placed it and to the owners of its animals; ' +
     'events of an order to the account that placed it and to the owner of the animal; events of an account, its keys and ' +
-    'their bans to that account, on production only; all events to admins. Events are readable for 30 days. A page scans up to ' +
-    '20,000 events, so it can be short or empty and still have a next page.',
+    'their bans to that account, on production only; all events to admins. Events are readable for 30 days.',
+  limits: 'A page scans up to 20,000 events, so it can be short or empty and still have a next page.',
   noun: 'events',
   forwardOnly: true,
   filters,

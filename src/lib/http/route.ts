@@ -199,6 +199,8 @@ export interface ResponseWriter {
 export interface Operation<Context> {
   readonly summary: string;
   readonly description: string;
+  /** More of the description: the pages that a list returns where no index covers it. The reference folds it. */
+  readonly limits?: string;
   readonly parameters?: PathParameters;
   /** One property per query parameter; arrays take several values, separated by commas or repeated. */
   readonly query?: TObject;
@@ -252,6 +254,14 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** The members of a route that decide which headers it reads. */
 type HeaderRules = Pick<Route<never>, 'method' | 'conditional' | 'streams'>;
+
+/** Returns the description of an operation with its limits. */
+export function descriptionWithLimits({
+  description,
+  limits,
+}: Pick<Operation<never>, 'description' | 'limits'>): string {
+  return limits === undefined ? description : `${description} ${limits}`;
+}
 
 /** Reports whether the operation accepts an `Idempotency-Key`: POST and PATCH, which are not idempotent. */
 export function takesIdempotencyKey({ method }: Pick<HeaderRules, 'method'>): boolean {

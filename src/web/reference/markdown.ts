@@ -1,5 +1,5 @@
 import recorded from '../../generated/recorded-responses.json' with { type: 'json' };
-import type { Route } from '../../lib/http/route.ts';
+import { descriptionWithLimits, type Route } from '../../lib/http/route.ts';
 import { PREFIX } from '../../urls.ts';
 import type { Visit } from '../page.ts';
 import { type Bases, baseUrlOf } from './bases.ts';
@@ -37,7 +37,7 @@ export function operationMarkdown(
   schemas: Schemas,
   urls: Urls,
 ): string {
-  const { method, path, summary, description, access, stability, deprecation } = route;
+  const { method, path, summary, access, stability, deprecation } = route;
   const base = route.address === undefined ? PREFIX : baseUrlOf(route, urls.bases);
   const marks = [`\`${method} ${base}${path}\``, stability, `scope \`${access.scope}\``];
   const rows = parameters.map(one => {
@@ -49,7 +49,7 @@ export function operationMarkdown(
     `# ${summary}`,
     marks.join(' · '),
     ...(deprecation ? [`**Deprecated.** ${deprecation.instead}`] : []),
-    description,
+    descriptionWithLimits(route),
     ...(rows.length > 0 ? ['## Parameters', table] : []),
     ...(route.upload ? ['## Body', `${route.upload.contentTypes.join(', ')}. ${route.upload.description}`] : []),
     ...(body ? ['## Body', `${typeIn(body.schema, schemas)}.`, ...shapesText(shapesOf(body.schema, schemas))] : []),

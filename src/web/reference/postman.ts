@@ -1,4 +1,4 @@
-import type { Route } from '../../lib/http/route.ts';
+import { descriptionWithLimits, type Route } from '../../lib/http/route.ts';
 import type { Bases } from './bases.ts';
 import { type DocumentedOperation, mainExample, type Parameter } from './operations.ts';
 import { byTag } from './parts.ts';
@@ -44,7 +44,7 @@ function requestOf({ route, parameters }: DocumentedOperation): object {
   const unused = optional(parameters, 'query', [...sent.keys()]);
   return {
     method: route.method,
-    description: route.description,
+    description: descriptionWithLimits(route),
     header: [
       ...(body === undefined ? [] : [{ key: 'Content-Type', value: 'application/json' }]),
       ...(file === undefined ? [] : [{ key: 'Content-Type', value: file.contentType }]),

@@ -1,4 +1,4 @@
-import type { Route } from '../route.ts';
+import { descriptionWithLimits, type Route } from '../route.ts';
 import { Components } from './components.ts';
 import { ErrorResponses } from './error-responses.ts';
 import { bodyOf, parametersOf } from './request.ts';
@@ -55,7 +55,7 @@ function operationOf(
     operationId: route.operationId,
     tags: [route.tag],
     summary: route.summary,
-    description: route.description,
+    description: descriptionWithLimits(route),
     // The scope is a role of the bearer scheme (OpenAPI 3.1).
     ...(scope !== undefined && { security: [{ bearerAuth: [scope] }] }),
     ...parametersOf(route, components, description.headerSchemas),

@@ -26,7 +26,7 @@ export interface ListResult extends PageLinks {
 
 /** The definition of a list operation; everything that lists have in common is left out. */
 export interface ListDefinition<Context, Filters, Parameters>
-  extends Pick<Operation<Context>, 'summary' | 'description' | 'extensions' | 'examples'> {
+  extends Pick<Operation<Context>, 'summary' | 'description' | 'limits' | 'extensions' | 'examples'> {
   /** What the list contains, in the plural: `holds`. */
   readonly noun: string;
   readonly parameters?: Parameters;
