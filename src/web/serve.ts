@@ -232,13 +232,14 @@ export class PageHandler {
     text: string,
     { status, locates, compressible = false, cookies = [] }: ContentOptions,
   ): PageContent {
-    const staging = this.#site.urlOf('staging', publicUrl.startsWith('https:'));
+    const tls = publicUrl.startsWith('https:');
+    const called = (['staging', 'messages'] as const).map(name => this.#site.urlOf(name, tls));
     return {
       status,
       contentType: 'text/html; charset=utf-8',
       bytes: withRoot(text, rootOf(publicUrl)),
       compressible,
-      headers: [...securityHeaders(staging, locates), ...cookies.flatMap(cookie => ['Set-Cookie', cookie])],
+      headers: [...securityHeaders(called, locates), ...cookies.flatMap(cookie => ['Set-Cookie', cookie])],
     };
   }
 }
@@ -312,9 +313,9 @@ function withRoot(text: string, root: string): string {
   return root === '' ? text : text.replaceAll(/ (href|src|action|data-url)="\/(?!\/)/g, ` $1="${root}/`);
 }
 
-/** The headers of every page (OWASP HTTP Headers Cheat Sheet). @param staging the only other origin that scripts may call */
-function securityHeaders(staging: string | undefined, locates = false): string[] {
-  const origins = ["'self'", ...(staging === undefined ? [] : [new URL(staging).origin])];
+/** The headers of every page (OWASP HTTP Headers Cheat Sheet). @param called the URLs that scripts may call besides their own */
+function securityHeaders(called: readonly (string | undefined)[], locates = false): string[] {
+  const origins = ["'self'", ...called.filter(url => url !== undefined).map(url => new URL(url).origin)];
   const policy = [
     ...["default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self'", "font-src 'self'"],
     ...[`connect-src ${origins.join(' ')}`, "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'"],

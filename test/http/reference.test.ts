@@ -139,10 +139,20 @@ describe('the reference', () => {
     assert.ok(text.includes(bounds));
     for (const [operationId, action] of Object.entries({ importPets: 'import animals', addPhoto: 'upload photos' })) {
       const page = await send(`${origin}/reference/${operationId}`);
-      assert.ok(
-        page.text.includes(`A trial key cannot ${action}. Use the curl example, with a key of your own account.`),
-      );
+      assert.ok(page.text.includes(`A trial key cannot ${action}. This is a recorded request.`));
     }
+    const { text: orders, headers } = await send(`${origin}/reference/listOrders`);
+    assert.ok(!orders.includes('#try') && !orders.includes('id="try"'), 'neither a panel nor a link to one');
+    assert.match(
+      String(headers['content-security-policy']),
+      new RegExp(`connect-src [^;]*${new URL(service.urls.messages).origin}`),
+    );
+  });
+
+  it('folds what indexes mean for a list, and lists errors by status with one line each', async () => {
+    const { text } = await send(`${origin}/reference/listPets`);
+    assert.match(text, /<details class="shape"><summary>Limits of this list<\/summary><p>A list that no single index/);
+    assert.match(text, /<span class="status">400<\/span> <a href="\/errors\/invalid_parameter">/);
   });
 
   it('shows names and texts of a search as text', async () => {
@@ -159,7 +169,7 @@ describe('the reference', () => {
 /** Returns the scripts that the script of “Try it” imports. */
 function imports(assets: readonly string[]): string[] {
   const folder = assets[0]!.slice(0, assets[0]!.lastIndexOf('/') + 1);
-  return ['try-it-request.js', 'try-it-result.js'].map(name => folder + name);
+  return ['trial-key.js', 'try-it-plan.js', 'try-it-request.js', 'try-it-result.js'].map(name => folder + name);
 }
 
 describe('a trial key', () => {

@@ -72,11 +72,10 @@ describe('the reference in a browser', { skip: skipBrowser }, () => {
   it('creates a pet on staging with a trial key, and gets it on the page of another operation', () =>
     withPage({}, async page => {
       await page.goto(`${origin}/reference/createPet`);
-      await page.getByRole('button', { name: 'Get a trial key' }).click();
-      await page.locator('#try-key-state', { hasText: 'You have a trial key until' }).waitFor();
       await page.getByRole('button', { name: 'Send request' }).click();
       const result = page.locator('.result');
       await result.locator('.status', { hasText: '201' }).waitFor();
+      assert.match((await page.locator('#try-key-state').textContent())!, /You have a trial key until/);
       assert.match((await result.textContent())!, /curl -i -X POST .*\/v1\/pets/s);
       assert.match((await result.locator('.left').textContent())!, /^59 of 60 requests left\.$/);
       assert.ok(await result.locator('dt.limit', { hasText: 'x-ratelimit-remaining' }).isVisible());
@@ -85,23 +84,10 @@ describe('the reference in a browser', { skip: skipBrowser }, () => {
       await page.goto(`${origin}/reference/updatePet`);
       assert.equal(await page.locator('[name="path.petId"]').inputValue(), String(id));
       await page.getByLabel('Body').fill('{"name":"Mia"}');
-      await page.keyboard.press('Tab');
-      await page.keyboard.press('Enter');
-      await page.locator('.result .status', { hasText: '200' }).waitFor();
-      assert.match((await page.locator('.result').textContent())!, /"name": "Mia"/);
-    }));
-
-  it('sends a pasted key, which it does not keep, and says what is wrong with the response', () =>
-    withPage({}, async page => {
-      const { token } = await service.newKey({ deployment: 'staging', scopes: ['webhooks:read'] });
-      await page.goto(`${origin}/reference/listWebhooks`);
-      assert.equal(await page.getByRole('button', { name: 'Get a trial key' }).count(), 0, 'it has not the scope');
-      await page.getByLabel('API key for staging').fill(token);
       await page.getByRole('button', { name: 'Send request' }).click();
       await page.locator('.result .status', { hasText: '200' }).waitFor();
-      assert.equal(await page.evaluate(() => JSON.stringify({ ...sessionStorage, ...localStorage })), '{}');
-      assert.ok(!(await page.locator('.result').textContent())!.includes(token));
-      await page.route('**/v1/webhooks', route => route.abort());
+      assert.match((await page.locator('.result').textContent())!, /"name": "Mia"/);
+      await page.route('**/v1/pets/*', route => route.abort());
       await page.getByRole('button', { name: 'Send request' }).click();
       await page.locator('.result .alert', { hasText: 'Staging cannot be reached' }).waitFor();
     }));

@@ -1,22 +1,12 @@
 // Runs the example of the front page against staging, with a trial key.
+import { dropTrialKey, getTrialKey } from './trial-key.js';
 
 const example = document.querySelector('.example[data-request]');
 const button = example?.querySelector('button');
 const [status, response, source] = ['.status', '.response code', '.source'].map(part => example?.querySelector(part));
 
-/** Returns the trial key of this tab, which “Try it” of the reference shares, or a new one. */
-async function keyOf() {
-  const { token, expiresAt } = JSON.parse(sessionStorage.getItem('sandbox-key') ?? '{}');
-  if (token !== undefined && Date.parse(expiresAt) > Date.now()) return token;
-  const answer = await fetch(example.dataset.url, { method: 'POST', headers: { Accept: 'application/json' } });
-  const key = await answer.json();
-  if (!answer.ok) throw new Error(key.message);
-  sessionStorage.setItem('sandbox-key', JSON.stringify(key));
-  return key.token;
-}
-
 async function run() {
-  const token = await keyOf();
+  const { token } = await getTrialKey(example.dataset.url);
   const started = performance.now();
   const answer = await fetch(example.dataset.request, {
     headers: { Authorization: `Bearer ${token}` },
@@ -24,7 +14,7 @@ async function run() {
   });
   const body = await answer.json();
   const took = Math.round(performance.now() - started);
-  if (answer.status === 401) sessionStorage.removeItem('sandbox-key');
+  if (answer.status === 401) dropTrialKey();
   const limits = ['X-RateLimit-Limit', 'X-RateLimit-Remaining'].map(name => `${name}: ${answer.headers.get(name)}\n`);
   const rows = Array.isArray(body) ? body.map(row => `  ${JSON.stringify(row)}`).join(',\n') : JSON.stringify(body);
   response.textContent = `${limits.join('')}\n${Array.isArray(body) ? `[\n${rows}\n]` : rows}`;

@@ -6,18 +6,25 @@ export function requestOf(form, { method, base, path }) {
   const query = new URLSearchParams();
   let filled = path;
   let body;
-  for (const { name, value } of form.elements) {
+  for (const { name, value, files } of form.elements) {
     const [place, ...rest] = (name ?? '').split('.');
     const parameter = rest.join('.');
     if (place === 'path') filled = filled.replace(`{${parameter}}`, encodeURIComponent(value));
     else if (place === 'body' && value.trim() !== '') body = value;
+    else if (place === 'file') body = files[0];
     else if (value === '') continue;
     else if (place === 'query') query.append(parameter, value);
     else if (place === 'header') headers[parameter] = value;
   }
-  if (body !== undefined) headers['Content-Type'] = 'application/json';
+  if (body !== undefined) headers['Content-Type'] = body instanceof File ? typeOf(body) : 'application/json';
   const search = query.size === 0 ? '' : `?${query}`;
   return { method, url: base + filled + search, headers, ...(body !== undefined && { body }) };
+}
+
+/** Browsers do not know the type of every file. */
+function typeOf({ name, type }) {
+  if (name.endsWith('.csv')) return 'text/csv';
+  return name.endsWith('.ndjson') ? 'application/x-ndjson' : type;
 }
 
 /** Returns the request as a command, with the key in a variable. */
@@ -27,7 +34,8 @@ export function curlOf({ method, url, headers, body }) {
     shellText(url),
     '-H "Authorization: Bearer $KEY"',
     ...Object.entries(headers).map(([name, value]) => `-H ${shellText(`${name}: ${value}`)}`),
-    ...(body === undefined ? [] : [`-d ${shellText(body)}`]),
+    ...(body instanceof File ? [`--data-binary ${shellText(`@${body.name}`)}`] : []),
+    ...(typeof body === 'string' ? [`-d ${shellText(body)}`] : []),
   ];
   return `curl -i ${options.join(' \\\n  ')}`;
 }

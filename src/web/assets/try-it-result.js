@@ -1,8 +1,22 @@
 // The result of “Try it”: the request and its response.
 import { addCopyButton } from './site.js';
 
+/** @param curl the request as a command; absent while the page gets what it needs */
 export function showRequest(result, curl) {
-  result.replaceChildren(heading('Request'), code(curl), element('p', 'quiet', 'Sending …'));
+  const steps = (curl && result.querySelector('.steps')) ?? element('ul', 'steps');
+  const request = curl === undefined ? [] : [heading('Request'), code(curl)];
+  result.replaceChildren(
+    steps,
+    ...request,
+    element('p', 'quiet', curl === undefined ? 'Getting ready …' : 'Sending …'),
+  );
+}
+
+/** Shows a request that was sent before, for what this one needs. */
+export function showStep(result, request, status, made) {
+  const item = element('li', '');
+  item.append(element('code', '', request), element('span', 'status ok', status), element('span', 'quiet', made));
+  result.querySelector('.steps').append(item);
 }
 
 /** @param milliseconds the time from sending the request to the end of its response */

@@ -1,91 +1,159 @@
-// “Try it”: sends the request of a form to staging, with a trial key or one that the person pastes.
+// “Try it”: sends the request of a form to staging, with the trial key of this browser or one that the person pastes.
+import { dropTrialKey, endTrialKey, getTrialKey, readTrialKey, storeTrialKey } from './trial-key.js';
+import { Resources, withValuesOfNow } from './try-it-plan.js';
 import { curlOf, requestOf } from './try-it-request.js';
-import { showFailure, showRequest, showResponse } from './try-it-result.js';
+import { showFailure, showRequest, showResponse, showStep } from './try-it-result.js';
 
 const panel = document.querySelector('.try[data-url]');
-
-/** The trial key, which the pages of a tab share. It opens staging only, and expires after 15 minutes. */
-const sandbox = {
-  read() {
-    const { token, expiresAt } = JSON.parse(sessionStorage.getItem('sandbox-key') ?? '{}');
-    return token !== undefined && Date.parse(expiresAt) > Date.now() ? { token, expiresAt } : undefined;
-  },
-  write: key => sessionStorage.setItem('sandbox-key', JSON.stringify(key)),
-};
 
 function start() {
   const form = panel.querySelector('form');
   const result = panel.querySelector('.result');
   const state = panel.querySelector('#try-key-state');
-  const getKey = panel.querySelector('[data-get-key]');
+  const forget = panel.querySelector('[data-forget]');
+  const plan = JSON.parse(panel.dataset.plan);
+  const { url, sandbox } = panel.dataset;
+  /** Fields whose values the page has filled in, with the resource of each. */
+  const filled = new Map();
+  /** The ids of what was made with a pasted key, while the page is open. */
+  let ownIds = {};
+  /** The body with names in place of ids and times, and as the page has filled it in. */
+  let template;
+  let shownBody;
+
+  const pastedKey = () => form.elements.key.value.trim();
 
   function showKey() {
-    const key = sandbox.read();
-    if (key === undefined || getKey === null) return;
-    const until = new Date(key.expiresAt).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
-    state.textContent = `You have a trial key until ${until}. Leave the field empty to use it.`;
+    const key = sandbox === undefined ? undefined : readTrialKey();
+    if (state === null) return;
+    forget.hidden = key === undefined;
+    const until = key && new Date(key.expiresAt).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
+    state.textContent = key
+      ? `You have a trial key until ${until}.`
+      : 'Uses a trial key, which you get without an account.';
   }
 
-  async function fetchKey() {
-    state.textContent = 'Getting a trial key …';
-    const response = await fetch(panel.dataset.url, { method: 'POST', headers: { Accept: 'application/json' } });
-    const body = await response.json();
-    if (!response.ok) throw new Error(body.message);
-    sandbox.write(body);
+  /** Returns the token to send, the ids that go with it, and how to keep them. */
+  async function callerOf() {
+    const own = pastedKey();
+    if (own !== '') return { token: own, ids: ownIds, keep: () => {} };
+    const key = await getTrialKey(url);
     showKey();
+    return { token: key.token, ids: key.ids, keep: () => storeTrialKey(key) };
   }
 
-  /** Returns the key to send: the pasted one, or the trial key, which it gets if there is none. */
-  async function keyOf() {
-    const pasted = form.elements.key.value.trim();
-    if (pasted !== '') return pasted;
-    if (getKey === null) return '';
-    if (sandbox.read() === undefined) await fetchKey();
-    return sandbox.read().token;
+  async function send(token, { method, url, headers, body }) {
+    const all = { Authorization: `Bearer ${token}`, ...headers };
+    const response = await fetch(url, { method, headers: all, body, cache: 'no-store' });
+    const text = await response.text();
+    return { response, text, json: jsonOf(text) };
   }
 
-  async function send() {
-    const request = requestOf(form, panel.dataset);
-    showRequest(result, curlOf(request));
+  /** Fills in the fields that are empty, and the body unless the visitor has changed it. Returns whether it did. */
+  async function fill(ids, token) {
+    const make = new Resources(
+      plan,
+      ids,
+      request => send(token, request),
+      (...step) => showStep(result, ...step),
+    );
+    for (const [parameter, resource] of Object.entries(plan.takes)) {
+      const input = form.elements[`path.${parameter}`];
+      if (input.value !== '' && !filled.has(input)) continue;
+      input.value = await make.get(resource);
+      filled.set(input, resource);
+    }
+    const { body } = form.elements;
+    if (body === undefined) return filled.size > 0;
+    const text = body.value === shownBody ? template : body.value;
+    body.value = await make.fill(withValuesOfNow(text));
+    [template, shownBody] = [text, body.value];
+    return filled.size > 0 || text !== shownBody;
+  }
+
+  async function run(again = true) {
     const started = performance.now();
+    showRequest(result);
+    let known;
     try {
-      const key = await keyOf();
-      const headers = key === '' ? request.headers : { Authorization: `Bearer ${key}`, ...request.headers };
+      const { token, ids, keep } = await callerOf();
+      known = { ...ids };
+      const isFilled = await fill(ids, token).finally(keep);
+      const request = requestOf(form, panel.dataset);
+      showRequest(result, curlOf(request));
       const sent = performance.now();
-      const response = await fetch(request.url, { ...request, headers, cache: 'no-store' });
-      const text = await response.text();
+      const { response, text, json } = await send(token, request);
+      if (again && isOutdated(response.status, isFilled, known)) return await runAnew(response.status);
       showResponse(result, response, text, performance.now() - sent);
-      remember(response, text);
+      if (!response.ok) return;
+      if (plan.ends !== undefined) delete ids[plan.ends];
+      if (plan.gives !== undefined && json?.id !== undefined) ids[plan.gives] = json.id;
+      keep();
     } catch (error) {
-      showFailure(result, error, performance.now() - started);
-      if (sandbox.read() === undefined) state.textContent = '';
+      if (again && isOutdated(error.status, true, known)) await runAnew(error.status);
+      else showFailure(result, error, performance.now() - started);
     }
   }
 
-  /** Keeps the id of what was created, so that the forms of other operations begin with it. */
-  function remember(response, text) {
-    if (response.status === 401 && form.elements.key.value.trim() === '') sessionStorage.removeItem('sandbox-key');
-    const { creates } = panel.dataset;
-    if (!response.ok || creates === undefined) return;
-    const { id } = JSON.parse(text);
-    if (id !== undefined) sessionStorage.setItem(`id ${creates}`, id);
+  /** Reports whether the page, not the visitor, has chosen a key or an id that is gone. */
+  function isOutdated(status, isFilled, known) {
+    if (status === 401) return sandbox !== undefined && pastedKey() === '';
+    return (status === 404 || status === 409) && isFilled && known !== undefined && Object.keys(known).length > 0;
   }
 
-  for (const input of form.elements) {
-    const [place, name] = (input.name ?? '').split('.');
-    const known = place === 'path' ? sessionStorage.getItem(`id ${name}`) : null;
-    if (known !== null) input.value = known;
+  /** Sends the request once more, with another key or without the ids from before. */
+  function runAnew(status) {
+    const key = readTrialKey();
+    ownIds = {};
+    if (status === 401) dropTrialKey();
+    else if (key !== undefined) storeTrialKey({ ...key, ids: {} });
+    return run(false);
   }
-  showKey();
-  getKey?.addEventListener('click', () => {
-    fetchKey().catch(error => {
-      state.textContent = error.message;
-    });
+
+  function begin() {
+    const ids = sandbox === undefined ? {} : (readTrialKey()?.ids ?? {});
+    for (const [parameter, resource] of Object.entries(plan.takes)) {
+      const input = form.elements[`path.${parameter}`];
+      if (ids[resource] === undefined) continue;
+      input.value = ids[resource];
+      filled.set(input, resource);
+    }
+    const { body } = form.elements;
+    if (body !== undefined) {
+      template = body.value;
+      shownBody = withValuesOfNow(template);
+      body.value = shownBody;
+    }
+    showKey();
+  }
+
+  form.elements.key.addEventListener('change', () => {
+    // What was filled in belongs to another key.
+    ownIds = {};
+    for (const input of filled.keys()) input.value = '';
+    filled.clear();
+  });
+  form.addEventListener('input', ({ target }) => filled.delete(target));
+  forget?.addEventListener('click', async () => {
+    await endTrialKey(url).catch(() => {});
+    for (const input of filled.keys()) input.value = '';
+    filled.clear();
+    showKey();
+    state.textContent = 'The key has ended. What you made with it is deleted.';
   });
   form.addEventListener('submit', event => {
     event.preventDefault();
-    send();
+    run();
   });
+  begin();
+}
+
+function jsonOf(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 if (panel !== null) start();

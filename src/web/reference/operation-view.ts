@@ -1,3 +1,4 @@
+import { type ErrorCode, errors } from '../../errors.ts';
 import recorded from '../../generated/recorded-responses.json' with { type: 'json' };
 import { dayHtml, type Html, html } from '../../lib/html/html.ts';
 import type { Example, Route } from '../../lib/http/route.ts';
@@ -16,6 +17,7 @@ import {
 } from './operations.ts';
 import { badges, codeBlock, filterField, inline, jsonBlock, methodBadge, operationMenu } from './parts.ts';
 import { languages, sampleOf } from './samples.ts';
+import { hasTryIt } from './try-it-view.ts';
 
 /** The data of the page of an operation. */
 export interface OperationContext {
@@ -24,7 +26,7 @@ export interface OperationContext {
   readonly schemas: Schemas;
   readonly bases: Bases;
   /** The panel that sends requests to staging, or the reason for its absence. */
-  readonly tryIt: Html;
+  readonly tryIt: Html | undefined;
 }
 
 /** Returns the page of an operation. */
@@ -36,26 +38,28 @@ export function operationView(context: OperationContext): Html {
 <div class="ref-side">${filterField('')}<nav aria-label="Operations">${menu}</nav></div>
 <article>
 <details class="ref-menu"><summary>All operations</summary><nav aria-label="Operations">${menu}</nav></details>
-${heading(operation, bases)}
 <div class="ref-columns">
+<div class="ref-head">
+${heading(operation, bases)}
+</div>
+<div class="ref-code">
+${context.tryIt}
+${samplesSection(context)}
+</div>
 <div class="ref-text">
 ${parametersSections(context)}
 ${bodySection(context)}
 ${successesSection(context)}
 ${errorsSection(operation)}
 </div>
-<div class="ref-code">
-${samplesSection(context)}
 </div>
-</div>
-${context.tryIt}
 ${neighbours(routes, route, queryOf(bases))}
 </article>
 </div>`;
 }
 
 function heading({ route }: DocumentedOperation, bases: Bases): Html {
-  const { operationId, path, summary, description, access, deprecation } = route;
+  const { operationId, path, summary, description, limits, access, deprecation } = route;
   return html`<p class="quiet crumbs"><a href="/reference">Reference</a> / ${route.tag}</p>
 <h1>${summary}${badges(route)}</h1>
 <p class="endpoint">${methodBadge(route)} <code>${route.address === undefined ? PREFIX : baseUrlOf(route, bases)}${path}</code></p>
@@ -64,9 +68,10 @@ ${
   html`<div class="notice alert"><p><strong>Deprecated</strong> since ${dayHtml(deprecation.since)}; removed on ${dayHtml(deprecation.sunset)}. ${inline(deprecation.instead)} <a href="${deprecation.page}">What to do</a></p></div>`
 }
 <p class="ref-lead">${inline(description)}</p>
+${limits !== undefined && html`<details class="shape"><summary>Limits of this list</summary><p>${inline(limits)}</p></details>`}
 <p class="quiet ref-facts"><span>Operation <code>${operationId}</code></span>${
     access.scope !== undefined && html` <span>Scope <code>${access.scope}</code></span>`
-  } <span><a href="/reference/${operationId}.md">View as Markdown</a></span> <span><a href="#try">Try it</a></span></p>`;
+  } <span><a href="/reference/${operationId}.md">View as Markdown</a></span>${hasTryIt(route) && html` <span class="to-try"><a href="#try">Try it</a></span>`}</p>`;
 }
 
 const places = { path: 'Path parameters', query: 'Query parameters', header: 'Request headers' } as const;
@@ -156,8 +161,13 @@ ${specific.length > 0 && codeList(specific)}
 <details class="shape"><summary>Errors of every operation like this one</summary>${codeList(common)}</details>`;
 }
 
-function codeList(codes: readonly string[]): Html {
-  return html`<ul class="codes">${codes.map(code => html`<li><a href="/errors/${code}"><code>${code}</code></a></li>`)}</ul>`;
+/** Lists errors by their status, each with its message. */
+function codeList(codes: readonly ErrorCode[]): Html {
+  const sorted = codes.toSorted((one, other) => errors[one].status - errors[other].status);
+  return html`<ul class="members codes">${sorted.map(
+    code =>
+      html`<li><p><span class="status">${errors[code].status}</span> <a href="/errors/${code}"><code>${code}</code></a></p><p>${inline(errors[code].message)}</p></li>`,
+  )}</ul>`;
 }
 
 function samplesSection(context: OperationContext): Html {

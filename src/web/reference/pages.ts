@@ -46,7 +46,7 @@ export const operationPage = publicPage({
       import('./operation-view.ts'),
       import('./try-it-view.ts'),
     ]);
-    const tryIt = tryItView(operation, routes, stagingUrl(visit), visit.site.config.sandbox);
+    const tryIt = tryItView({ operation, routes, urlOf: stagingUrls(visit), bounds: visit.site.config.sandbox });
     return {
       title: operation.route.summary,
       description: operation.route.description.slice(0, DESCRIPTION_LENGTH_MAX),
@@ -77,10 +77,11 @@ export const collectionPage = publicFile({
 /** The length to which search engines cut a description. */
 const DESCRIPTION_LENGTH_MAX = 200;
 
-/** Returns the base URL of staging, if it is served. */
-function stagingUrl({ site, request }: Visit): string | undefined {
-  const url = site.urlOf('staging', request.tls);
-  return url && url + PREFIX;
+/** Returns the base URL of an operation with a key for staging; messages have an address of their own. */
+function stagingUrls({ site, request }: Visit): (route: Route<never>) => string | undefined {
+  const [staging, messages] = (['staging', 'messages'] as const).map(name => site.urlOf(name, request.tls));
+  if (staging === undefined) return () => undefined;
+  return ({ tag }) => (tag === 'Messages' ? messages : undefined) ?? staging + PREFIX;
 }
 
 function urlsOf(visit: Visit) {

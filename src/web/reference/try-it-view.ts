@@ -1,94 +1,152 @@
-import { sandboxScopes } from '../../keys/sandbox.ts';
+import recorded from '../../generated/recorded-responses.json' with { type: 'json' };
+import { sandboxMax, sandboxScopes } from '../../keys/sandbox.ts';
 import { type Html, html } from '../../lib/html/html.ts';
-import type { Example, Route } from '../../lib/http/route.ts';
+import type { Route } from '../../lib/http/route.ts';
 import { countText } from '../../lib/text.ts';
 import type { SandboxBounds } from '../../plans/sandbox.ts';
 import { bytesText } from '../parts.ts';
 import { type DocumentedOperation, mainExample, type Parameter } from './operations.ts';
-import { inline } from './parts.ts';
+import { codeBlock, inline, jsonBlock } from './parts.ts';
+import { bodyOf, isInSandbox, neededBy, planOf, resources, valuesOf } from './recipes.ts';
+import { curl, sampleOf } from './samples.ts';
+
+/** The data of the panel of an operation. */
+export interface TryItContext {
+  readonly operation: DocumentedOperation;
+  readonly routes: readonly Route<never>[];
+  /** Returns the base URL of an operation on staging; `undefined` if staging is not served. */
+  urlOf(route: Route<never>): string | undefined;
+  /** The bounds of all trial keys together. */
+  readonly bounds: SandboxBounds;
+}
 
 /**
- * Returns the form that sends requests of an operation to staging; for operations that have none, the reason.
- * @param stagingUrl the base URL of staging, if it is served
- * @param bounds the bounds of all trial keys together
+ * Returns the panel that sends requests of an operation to staging. Where a trial key cannot use the operation, it shows
+ * the recorded request and response, and takes a key of the visitor's own.
  */
-export function tryItView(
-  { route, parameters, body }: DocumentedOperation,
-  routes: readonly Route<never>[],
-  stagingUrl: string | undefined,
-  bounds: SandboxBounds,
-): Html {
-  if (route.extensions?.['x-hideTryItPanel'] === true) return html``;
-  if (stagingUrl === undefined) return without('Staging is not served here, so requests cannot be tried on this page.');
-  if (route.streams) return without('A stream does not end, so it cannot be tried on this page. Use the curl example.');
-  if (route.upload) {
-    return without(`A trial key cannot ${route.upload.action}. Use the curl example, with a key of your own account.`);
-  }
-  const example = mainExample(route);
-  const inSandbox = route.access.scope === undefined || sandboxScopes.includes(route.access.scope);
-  const isShown = ({ in: place, required }: Parameter) => place === 'path' || required;
-  const [shown, optional] = [parameters.filter(isShown), parameters.filter(one => !isShown(one))];
-  return html`<section class="try" id="try" aria-labelledby="try-title" data-url="/try/key" data-method="${route.method}" data-base="${stagingUrl}" data-path="${route.path}"${creates(route, routes)}>
+export function tryItView(context: TryItContext): Html | undefined {
+  const { operation, routes, urlOf, bounds } = context;
+  const { route } = operation;
+  if (!hasTryIt(route)) return undefined;
+  const base = urlOf(route);
+  if (base === undefined)
+    return without(html`<p>Staging is not served here, so requests cannot be tried on this page.</p>`);
+  if (route.streams)
+    return without(html`<p>A stream does not end, so it cannot be tried on this page. Use the curl example.</p>`);
+  const inSandbox = isInSandbox(route);
+  const plan = JSON.stringify(planOf(route, routes, one => urlOf(one)!));
+  const form = html`<form method="dialog" autocomplete="off">
+${fields(operation)}
+${inSandbox ? html`<button>Send request</button>\n${keyView(bounds)}` : html`${keyField(route.access.scope)}\n<button>Send request</button>`}
+</form>`;
+  return html`<section class="try" id="try" aria-labelledby="try-title" data-url="/try/key" data-method="${route.method}" data-base="${base}" data-path="${route.path}" data-plan="${plan}"${inSandbox && html` data-sandbox`}>
 <h2 id="try-title">Try it</h2>
-<p>Sends a real request to <strong>staging</strong>, <code>${stagingUrl}</code>: sample data, nothing there is for real.</p>
-<noscript><p class="notice">This form needs JavaScript. Without it, use the curl example above.</p></noscript>
-<form method="dialog" autocomplete="off">
-${keyField(inSandbox ? bounds : undefined, route.access.scope)}
-${shown.map(parameter => parameterField(parameter, example))}
 ${
-  optional.length > 0 &&
-  html`<details class="shape"><summary>Optional parameters and headers (${optional.length})</summary>${optional.map(parameter => parameterField(parameter, undefined))}</details>`
+  inSandbox
+    ? html`<p class="hint">Sends a real request to <strong>staging</strong>, which has sample data only.</p>
+<noscript><p class="notice">This form needs JavaScript. Without it, use the curl example.</p></noscript>
+${form}`
+    : html`<p class="hint">${reasonOf(route)}</p>
+<details class="own-key"><summary>Use a key of your own</summary>${form}</details>
+${recordedView(route, base)}`
 }
-${body && bodyField(example)}
-<button>Send request</button>
-</form>
 <div class="result" tabindex="-1" aria-live="polite"></div>
 </section>`;
 }
 
-function without(reason: string): Html {
-  return html`<section class="try" id="try" aria-labelledby="try-title"><h2 id="try-title">Try it</h2><p>${reason}</p></section>`;
+/** Reports whether the page of an operation has a panel. */
+export function hasTryIt({ extensions }: Route<never>): boolean {
+  return extensions?.['x-hideTryItPanel'] !== true;
 }
 
-/** Names the path parameter that later requests get from the id in a response: after `createPet`, `petId`. */
-function creates({ method, path }: Route<never>, routes: readonly Route<never>[]): Html | undefined {
-  if (method !== 'POST') return undefined;
-  const below = routes.find(one => one.path.startsWith(`${path}/{`))?.path.slice(path.length + 2);
-  return below === undefined ? undefined : html` data-creates="${below.slice(0, below.indexOf('}'))}"`;
+function without(reason: Html): Html {
+  return html`<section class="try" id="try" aria-labelledby="try-title"><h2 id="try-title">Try it</h2>${reason}</section>`;
 }
 
-/** @param bounds those of all trial keys together, if one can call the operation */
-function keyField(bounds: SandboxBounds | undefined, scope: string | undefined): Html {
+function reasonOf({ operationId, upload, access, path }: Route<never>): Html {
+  if (upload) return html`A trial key cannot ${upload.action}. This is a recorded request.`;
+  if (path.includes('{photoId}')) return html`A trial key has no photos. This is a recorded request.`;
+  if (path.includes('{importId}')) return html`A trial key has no imports. This is a recorded request.`;
+  if (!sandboxScopes.includes(access.scope!))
+    return html`Trial keys do not have the scope <code>${access.scope}</code>. This is a recorded request.`;
+  return html`<code>${operationId}</code> needs the key of an admin. This is a recorded request.`;
+}
+
+function recordedView(route: Route<never>, base: string): Html | undefined {
+  const example = mainExample(route);
+  if (example === undefined) return undefined;
+  const responses: Readonly<Record<string, unknown>> = recorded[route.operationId as keyof typeof recorded] ?? {};
+  const response = responses[example.name];
+  return html`<div class="recorded">${codeBlock(curl(sampleOf(route, example, base)))}
+<p class="response"><span class="status ok">${example.status}</span>${response === undefined && html` <span class="quiet">without a JSON body</span>`}</p>
+${response !== undefined && jsonBlock(response)}</div>`;
+}
+
+function fields({ route, parameters, body }: DocumentedOperation): Html {
+  const isShown = ({ in: place, required }: Parameter) => place === 'path' || required;
+  const [shown, optional] = [parameters.filter(isShown), parameters.filter(one => !isShown(one))];
+  const needed = neededBy(route);
+  return html`${shown.map(parameter => parameterField(parameter, route))}
+${route.upload ? fileField(route.upload.contentTypes) : body && bodyField(route)}
+${needed.length > 0 && html`<p class="hint" id="try-needs">${needsText(needed)}</p>`}
+${
+  optional.length > 0 &&
+  html`<details class="shape"><summary>Optional parameters and headers (${optional.length})</summary>${optional.map(parameter => parameterField(parameter, route))}</details>`
+}`;
+}
+
+function needsText(needed: readonly (keyof typeof resources)[]): string {
+  const names = new Intl.ListFormat('en').format(needed.map(name => resources[name]));
+  return `Takes ${names}. If there is none yet, the page makes one first.`;
+}
+
+function keyView(bounds: SandboxBounds): Html {
+  return html`<p class="hint key-state"><span id="try-key-state" role="status">Uses a trial key, which you get without an account.</span> <button type="button" class="plain" data-forget hidden>Forget this key</button></p>
+<details class="shape"><summary>Use a key of your own</summary>
+${keyField(undefined)}
+</details>
+<details class="shape"><summary>About trial keys</summary>
+<p class="hint">A trial key is valid for 15 minutes. What you make with it is deleted afterwards. All pages of this browser share one; a network can have ${sandboxMax.perNetwork}. All trial keys together have at most ${countText(bounds.pets)} animals, ${bytesText(bounds.bytes)} of data and ${countText(bounds.perMinute)} requests a minute.</p>
+</details>`;
+}
+
+/** @param scope what the key needs, where a trial key is not enough */
+function keyField(scope: string | undefined): Html {
   return html`<div class="field key">
 <label for="try-key">API key for staging</label>
-<p class="hint" id="try-key-hint">${
-    bounds
-      ? `Get a trial key, which is valid for 15 minutes, without an account. What you make with it is deleted afterwards. All trial keys together have at most ${countText(bounds.pets)} animals, ${bytesText(bounds.bytes)} of data and ${countText(bounds.perMinute)} requests a minute. Or paste a key of your own, which stays on this page.`
-      : html`Paste a key of your own with the scope <code>${scope}</code>; it stays on this page. Trial keys do not have this scope.`
-  }</p>
-<div class="row"><input id="try-key" type="password" name="key" autocomplete="off" spellcheck="false" aria-describedby="try-key-hint try-key-state">${bounds && html`<button type="button" class="secondary" data-get-key>Get a trial key</button>`}</div>
-<p class="hint" id="try-key-state" role="status"></p>
+<p class="hint" id="try-key-hint">${scope !== undefined && html`It needs the scope <code>${scope}</code>. `}It stays in this field until you close the page, and is not stored.</p>
+<input id="try-key" type="password" name="key" autocomplete="off" spellcheck="false" aria-describedby="try-key-hint"${scope !== undefined && html` required`}>
 </div>`;
 }
 
-function parameterField({ name, in: place, schema, required, description }: Parameter, example?: Example): Html {
+function parameterField({ name, in: place, schema, required, description }: Parameter, route: Route<never>): Html {
   const id = `try.${place}.${name}`;
-  const value = place === 'path' ? (example?.path?.[name] ?? '') : '';
+  const { path = {}, query } = valuesOf(route);
+  const value =
+    place === 'path' ? path[name] : place === 'query' && required ? new URLSearchParams(query).get(name) : undefined;
   const choices = schema.enum ?? (schema.type === 'boolean' ? ['true', 'false'] : undefined);
-  const attributes = html`id="${id}" name="${place}.${name}" aria-describedby="${id}.hint"${required && html` required`}`;
+  const attributes = html`id="${id}" name="${place}.${name}" aria-describedby="${id}.hint"${required && place !== 'path' && html` required`}`;
   return html`<div class="field"><label for="${id}"><code>${name}</code>${required && html` <span class="required">required</span>`}</label>
 <p class="hint" id="${id}.hint">${inline(description)}</p>
 ${
   choices === undefined
-    ? html`<input ${attributes} type="text" value="${value}" autocomplete="off" spellcheck="false"${schema.type === 'integer' && html` inputmode="numeric"`}>`
-    : html`<select ${attributes}><option value="">–</option>${choices.map(choice => html`<option>${String(choice)}</option>`)}</select>`
+    ? html`<input ${attributes} type="text" value="${value ?? ''}" autocomplete="off" spellcheck="false"${schema.type === 'integer' && html` inputmode="numeric"`}>`
+    : html`<select ${attributes}><option value="">–</option>${choices.map(choice => html`<option${choice === value && html` selected`}>${String(choice)}</option>`)}</select>`
 }</div>`;
 }
 
-function bodyField(example: Example | undefined): Html {
-  const body = example?.body;
+function bodyField(route: Route<never>): Html {
+  const body = bodyOf(route);
   const text = body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body, null, 2);
-  const lines = Math.min(16, Math.max(4, text.split('\n').length + 1));
+  const lines = Math.min(LINES_MAX, Math.max(3, text.split('\n').length));
   return html`<div class="field"><label for="try.body">Body <span class="quiet">JSON</span></label>
 <textarea id="try.body" name="body" rows="${lines}" spellcheck="false">${text}</textarea></div>`;
+}
+
+/** So that the button is in view. */
+const LINES_MAX = 9;
+
+function fileField(types: readonly string[]): Html {
+  return html`<div class="field"><label for="try.file">File <span class="quiet">${types.join(', ')}</span></label>
+<input id="try.file" type="file" name="file" accept="${types.join(',')}" required></div>`;
 }

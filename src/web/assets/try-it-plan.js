@@ -1,0 +1,58 @@
+// What a request of “Try it” needs: an animal, a hold or an order of the visitor's own, made by requests before it.
+
+const DAY_MS = 86_400_000;
+
+/** Returns a body with a time and letters of now in place of their names. */
+export function withValuesOfNow(text) {
+  const tomorrow = new Date(Date.now() + DAY_MS).toISOString().replace(/\.\d+/, '');
+  return text.replaceAll('{tomorrow}', tomorrow).replaceAll('{random}', crypto.randomUUID().slice(0, 6));
+}
+
+/** Gets the resources of a plan. @param ids those that are known; it adds others @param send sends a request, and returns its response with its JSON */
+export class Resources {
+  #plan;
+  #ids;
+  #send;
+  /** Reports a request that was sent for a resource. */
+  #report;
+
+  constructor(plan, ids, send, report) {
+    this.#plan = plan;
+    this.#ids = ids;
+    this.#send = send;
+    this.#report = report;
+  }
+
+  /** Returns the id of a resource; makes it if there is none. */
+  async get(name) {
+    return this.#ids[name] ?? (await this.#make(name));
+  }
+
+  /** Returns a body with the ids in place of the names of resources. */
+  async fill(text) {
+    let filled = text;
+    for (const [whole, name] of text.matchAll(/"\{(\w+)\}"/g)) {
+      if (this.#plan.steps[name] !== undefined) filled = filled.replace(whole, JSON.stringify(await this.get(name)));
+    }
+    return filled;
+  }
+
+  async #make(name) {
+    const { method, url, body, takes = {}, ends } = this.#plan.steps[name];
+    let filled = url;
+    for (const [parameter, other] of Object.entries(takes)) {
+      filled = filled.replace(`{${parameter}}`, encodeURIComponent(await this.get(other)));
+    }
+    const text = body === undefined ? undefined : await this.fill(withValuesOfNow(JSON.stringify(body)));
+    const headers = text === undefined ? {} : { 'Content-Type': 'application/json' };
+    const { response, json } = await this.#send({ method, url: filled, headers, body: text });
+    if (!response.ok) {
+      const message = `${method} ${new URL(filled).pathname}: ${json?.message ?? response.status}`;
+      throw Object.assign(new Error(message), { status: response.status });
+    }
+    this.#report(`${method} ${new URL(filled).pathname}`, response.status, `${this.#plan.names[name]}: ${json.id}`);
+    if (ends !== undefined) delete this.#ids[ends];
+    this.#ids[name] = json.id;
+    return json.id;
+  }
+}
