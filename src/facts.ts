@@ -1,5 +1,8 @@
 import { type Params, query } from './schema.ts';
 
+/** The fact with the URL at which the server that started last has the pages: for commands on its machine, and for links in e-mails. */
+export const PORTAL_FACT = 'portal-url';
+
 /** Selects the value of a fact: a single value that a deployment stores under a name. */
 export const factNamed = query((db, p: Params<{ name: string }>) =>
   db.selectFrom('facts').select('value').where('name', '=', p.name),

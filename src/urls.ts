@@ -3,9 +3,6 @@ import type { AddressName, Config } from './config.ts';
 /** The path of the API on the addresses of production and staging; the message address has none. */
 export const PREFIX = '/v1';
 
-/** The fact with the URL at which the server that started last has the pages, for commands on its machine. */
-export const PORTAL_FACT = 'portal-url';
-
 /** Returns the public URL of an address, without the prefix and without a trailing slash. */
 export function publicUrlOf(
   { publicUrls, host }: Config,

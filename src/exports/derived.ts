@@ -6,7 +6,6 @@ import { Age } from '../pets/profile.ts';
 import { photoPath, type RecordedPhoto } from '../photos/photo.ts';
 import type { PetValues } from './columns.ts';
 import { birthIn, choiceIn, type DateOrder, dateIn, weightIn } from './read-cells.ts';
-import { siteColumns } from './site-columns.ts';
 import { typeOf } from './species.ts';
 
 /** What columns are written from besides the fields of a pet. */
@@ -229,7 +228,6 @@ export const derivedColumns: Readonly<Record<string, DerivedColumn>> = {
   intakeDate,
   'intake.date': { ...intakeDate, field: 'intake/date' },
   ...Object.fromEntries(photoColumns.map((name, index) => [name, photo(index)])),
-  ...siteColumns,
 };
 
 function priceOf(fee: string, currency: string | undefined): Price {

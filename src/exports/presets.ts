@@ -12,6 +12,7 @@ import {
   photoColumns,
 } from './derived.ts';
 import { answerIn, choiceIn } from './read-cells.ts';
+import { siteColumns } from './site-columns.ts';
 
 /** The names of the presets. */
 export const presetNames = [
@@ -66,7 +67,7 @@ const ownColumns = new Map(petColumnList.map(column => [column.name, column]));
 const asWritten = (cell: string) => cell;
 
 function column(name: string, from: string, values?: Readonly<Record<string, string>>, read?: PresetColumn['read']) {
-  const derived = derivedColumns[from] ?? asm3DerivedColumns[from];
+  const derived = derivedColumns[from] ?? asm3DerivedColumns[from] ?? siteColumns[from];
   const own = derived === undefined ? ownColumns.get(from) : undefined;
   return { name, from, values, read, own, derived, aliases: [] as readonly string[] };
 }

@@ -3,13 +3,12 @@ import { describe, it } from 'node:test';
 import { onEachEngine, silent } from '../../test/support/engines.ts';
 import { createAccount } from '../accounts/accounts.ts';
 import { eventsOf } from '../events/log.ts';
-import { storeFact } from '../facts.ts';
+import { PORTAL_FACT, storeFact } from '../facts.ts';
 import { testClock } from '../lib/clock.ts';
 import type { Caller } from '../lib/http/route.ts';
 import { StorageError } from '../lib/storage/database.ts';
 import { DAY_MS } from '../lib/time.ts';
 import { query } from '../schema.ts';
-import { PORTAL_FACT } from '../urls.ts';
 import { deleteOldAlerts, UsageAlerts } from './alerts.ts';
 import { UsageRecorder } from './recorder.ts';
 

@@ -2,13 +2,12 @@ import { limitsOfAccount } from '../accounts/account.ts';
 import { usageAlertEvent } from '../accounts/events.ts';
 import { accountById, accountOf } from '../accounts/rows.ts';
 import { record } from '../events/log.ts';
-import { factNamed } from '../facts.ts';
+import { factNamed, PORTAL_FACT } from '../facts.ts';
 import type { Caller } from '../lib/http/route.ts';
 import { countText } from '../lib/text.ts';
 import { DAY_MS } from '../lib/time.ts';
 import { sendNotification } from '../messages/messages.ts';
 import { type Database, type DeploymentName, deletingOldest, type Params, query, type Transaction } from '../schema.ts';
-import { PORTAL_FACT } from '../urls.ts';
 
 /** The parts of the requests of a day, in percent, at which an account is alerted; the highest first. */
 const thresholds = [100, 80] as const;

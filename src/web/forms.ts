@@ -1,7 +1,7 @@
 import { problem } from '../errors.ts';
 import { type Html, type HtmlValue, html } from '../lib/html/html.ts';
 import type { CreationCheck } from '../lib/http/route.ts';
-import type { Visit } from './page.ts';
+import type { FormErrors, Visit } from './page.ts';
 
 /** A field of a form. */
 export interface Field {
@@ -163,9 +163,6 @@ ${fields}
 <button${danger && html` class="danger"`}>${submit}</button>
 </form>`;
 }
-
-/** The errors of a form that was sent, by the name of the field; those of no field under ''. */
-export type FormErrors = Readonly<Record<string, HtmlValue>>;
 
 /**
  * Returns the list of errors above a form, with links to the fields; nothing without errors. It has the focus when the page

@@ -1,12 +1,11 @@
 import type { Account } from '../accounts/account.ts';
 import type { Deployment } from '../deployment.ts';
-import type { Html } from '../lib/html/html.ts';
+import type { Html, HtmlValue } from '../lib/html/html.ts';
 import { escapeMarkdown, htmlToMarkdown } from '../lib/html/html-to-markdown.ts';
 import type { FileLimits, PageRequest } from '../lib/http/server/pages.ts';
 import type { MaybePromise } from '../lib/maybe-promise.ts';
 import type { SessionOrigin } from '../lib/origin.ts';
 import type { SignedIn } from '../sessions/session.ts';
-import type { FormErrors } from './forms.ts';
 import type { Site } from './site.ts';
 
 /** The people that may open a page: everyone, accounts that are signed in, or admins that are signed in. */
@@ -82,6 +81,9 @@ export interface AccountVisit extends Visit {
 }
 
 export type PageResult = View | Redirect | Download;
+
+/** The errors of a form that was sent, by the name of the field; those of no field under ''. */
+export type FormErrors = Readonly<Record<string, HtmlValue>>;
 
 /** A page to show. */
 export interface View {

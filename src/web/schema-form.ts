@@ -3,7 +3,8 @@ import { invalidMembers } from '../errors.ts';
 import { type Html, html, sentence } from '../lib/html/html.ts';
 import type { FieldError, Problem } from '../lib/http/problem.ts';
 import type { BodyReader } from '../lib/http/server/validation.ts';
-import { type FormErrors, field, select, textArea } from './forms.ts';
+import { field, select, textArea } from './forms.ts';
+import type { FormErrors } from './page.ts';
 
 /** What of a schema decides how a form shows it. */
 interface Shown {

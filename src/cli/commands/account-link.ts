@@ -1,8 +1,8 @@
 import { getAccount, requireLasting } from '../../accounts/accounts.ts';
-import { factNamed } from '../../facts.ts';
+import { factNamed, PORTAL_FACT } from '../../facts.ts';
 import { formatTime } from '../../lib/time.ts';
 import { createLink, linkPath } from '../../sessions/links.ts';
-import { PORTAL_FACT, publicUrlOf } from '../../urls.ts';
+import { publicUrlOf } from '../../urls.ts';
 import type { Command } from '../command.ts';
 import { withAccounts } from '../databases.ts';
 import { accountArgument, idOf } from './account.ts';

@@ -4,7 +4,7 @@ import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Addresses, App } from '../../app.ts';
 import type { AddressName, Config } from '../../config.ts';
-import { storeFact } from '../../facts.ts';
+import { PORTAL_FACT, storeFact } from '../../facts.ts';
 import type { IssuedKey } from '../../keys/key.ts';
 import { BoundedLineWriter } from '../../lib/line-writer.ts';
 import type { Log } from '../../lib/log.ts';
@@ -12,7 +12,6 @@ import { type Database, StorageError } from '../../lib/storage/database.ts';
 import { UserError } from '../../lib/user-error.ts';
 import { openPhotoStore } from '../../photos/files/open.ts';
 import { settingTree } from '../../settings.ts';
-import { PORTAL_FACT } from '../../urls.ts';
 import type { Command, Style } from '../command.ts';
 import { list } from '../terminal.ts';
 

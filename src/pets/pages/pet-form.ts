@@ -1,7 +1,8 @@
 import { decimalsOf, majorUnits, minorUnits } from '../../lib/currency.ts';
 import type { Html } from '../../lib/html/html.ts';
 import type { FieldError, Problem } from '../../lib/http/problem.ts';
-import { type FormErrors, field, select } from '../../web/forms.ts';
+import { field, select } from '../../web/forms.ts';
+import type { FormErrors } from '../../web/page.ts';
 import { SchemaForm, type Texts, wordsOf } from '../../web/schema-form.ts';
 import { type FullPet, NewPet } from '../pet.ts';
 import { statusNames } from './parts.ts';
