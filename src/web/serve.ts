@@ -310,7 +310,10 @@ function rootOf(publicUrl: string): string {
 
 /** Puts the path of a proxy in front of the links of a page. Only templates contain `href="/`: quotes in values are escaped. */
 function withRoot(text: string, root: string): string {
-  return root === '' ? text : text.replaceAll(/ (href|src|action|data-url)="\/(?!\/)/g, ` $1="${root}/`);
+  if (root === '') return text;
+  return text
+    .replaceAll(/ (href|src|action|data-url)="\/(?!\/)/g, ` $1="${root}/`)
+    .replaceAll(/ srcset="[^"]*"/g, sources => sources.replaceAll(/(?<=["\s])\//g, `${root}/`));
 }
 
 /** The headers of every page (OWASP HTTP Headers Cheat Sheet). @param called the URLs that scripts may call besides their own */

@@ -23,6 +23,22 @@ export function gallery({ name, photos = [] }: WithPhotos): Html | undefined {
   )}</ul>`;
 }
 
+/** The sizes of a photo that are not cropped, for pages. */
+const uncropped = [300, 600, 1280] as const;
+/** The width of a photo in a gallery: one fills a narrow phone, otherwise several are side by side. */
+const IN_GALLERY = '(max-width: 28rem) 100vw, 24rem';
+
+/** Returns the sizes to choose from; nothing for the square one, because the others show another part of the photo. */
+function sources(photo: Photo, size: PhotoSize): Html | undefined {
+  if (size === 450) return undefined;
+  // Small photos have the same width in several sizes.
+  const byWidth = new Map(uncropped.toReversed().map(one => [sizeOf(photo, one).width, photoPath(photo.id, one)]));
+  const srcset = Array.from(byWidth, ([width, path]) => `${path} ${width}w`)
+    .reverse()
+    .join(', ');
+  return html` srcset="${srcset}" sizes="${IN_GALLERY}"`;
+}
+
 /** Returns an image with its dimensions, so that nothing moves when it arrives. */
 export function photoView(
   name: string,
@@ -33,5 +49,5 @@ export function photoView(
 ): Html {
   const { width, height } = sizeOf(photo, size);
   const alt = photo.alt ?? `A photo of ${name}`;
-  return html`<img class="${classes}" src="${photoPath(photo.id, size)}" width="${width}" height="${height}" alt="${alt}" loading="${loading}" decoding="async">`;
+  return html`<img class="${classes}" src="${photoPath(photo.id, size)}" width="${width}" height="${height}" alt="${alt}"${sources(photo, size)} loading="${loading}" decoding="async">`;
 }
