@@ -18,6 +18,7 @@ import {
   type Identifier,
   identifierIn,
   identifierOf,
+  isWhole,
   type RowChange,
   type RowError,
   rowErrors,
@@ -167,7 +168,7 @@ export class RowApplier {
   #parsedCells(given: CellRow): ParsedRow | RowError[] {
     const row = withoutNothing(presetOf(this.#row), given);
     const { columns, names, cells } = row;
-    if (cells.length < columns.length || cells.slice(columns.length).some(cell => cell.trim() !== '')) {
+    if (!isWhole(columns, cells)) {
       const message = `The row has ${cells.length} cells, but the file has ${columns.length} columns.`;
       return [{ code: 'wrong_number_of_cells', message }];
     }
@@ -182,7 +183,7 @@ export class RowApplier {
     };
     const photos = columns.flatMap((column, index) =>
       column?.derived?.holds === 'photo'
-        ? cells[index]!.split('\n').map(url => ({ column: names[index]!.trim(), url: url.trim() }))
+        ? (cells[index] ?? '').split('\n').map(url => ({ column: names[index]!.trim(), url: url.trim() }))
         : [],
     );
     return { identifier: identifierOf(columns, cells), change, photos, row };

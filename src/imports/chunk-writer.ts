@@ -9,6 +9,7 @@ import {
   type FileColumns,
   identifierIn,
   identifierOf,
+  isWhole,
   keyOf,
   unknownColumn,
   unknownMember,
@@ -191,7 +192,7 @@ export class ChunkWriter {
   #identifierOf(line: number, content: ImportRecord[1]) {
     if (typeof content !== 'string') {
       this.#seeDates(this.#columns!, content);
-      return content.length >= this.#columns!.length ? identifierOf(this.#columns!, content) : undefined;
+      return isWhole(this.#columns!, content) ? identifierOf(this.#columns!, content) : undefined;
     }
     const values = objectIn(content);
     if (values === undefined) return undefined;

@@ -127,6 +127,19 @@ export interface CellRow {
   readonly cells: readonly string[];
 }
 
+/**
+ * Reports whether a row has a cell of each column, or lacks only empty ones of spreadsheet programs: Excel leaves out the
+ * separators at the end of rows if many of them have no value there. The identifier, the name and the category are never left out.
+ */
+export function isWhole(columns: FileColumns, cells: readonly string[]): boolean {
+  const needed = columns.findLastIndex(
+    column => column !== undefined && (NEEDED.has(column.from) || column.derived?.field === 'categoryId'),
+  );
+  return cells.length > needed && cells.slice(columns.length).every(cell => cell.trim() === '');
+}
+
+const NEEDED: ReadonlySet<string> = new Set(['id', 'externalId', 'ownId', 'name']);
+
 /** Returns a row without the texts that a program writes for no value. */
 export function withoutNothing(preset: ExportPreset, row: CellRow): CellRow {
   if (preset !== 'asm3') return row;
@@ -169,11 +182,11 @@ export async function changeOf(
   const names = new Map<string, string>();
   for (const [index, column] of row.columns.entries()) {
     if (column === undefined || column.derived?.holds === 'photo') continue;
-    const cell = row.cells[index]!;
+    const cell = row.cells[index];
     const name = row.names[index]!.trim();
     const path = `/${column.derived?.field ?? column.from.replace('.', '/')}`;
     names.set(path, name);
-    if (cell === (pet === undefined ? '' : printCell(column, pet, printed))) continue;
+    if (cell === undefined || cell === (pet === undefined ? '' : printCell(column, pet, printed))) continue;
     try {
       const values = await parseCell(column, cell, context);
       merge(body, values);

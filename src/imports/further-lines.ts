@@ -35,7 +35,7 @@ export class FurtherLines {
 
   #continues(first: readonly string[], cells: readonly string[]): boolean {
     const code = cells[this.#code]?.trim();
-    if (!code || code !== first[this.#code]?.trim() || cells.length !== first.length) return false;
+    if (!code || code !== first[this.#code]?.trim()) return false;
     return isOfOtherRecord({ ...this.#row, cells }, first);
   }
 
@@ -54,6 +54,7 @@ export function isOfOtherRecord({ columns, cells }: CellRow, first?: readonly st
   return columns.every((column, index) => {
     if (column === undefined || column.derived?.holds === 'photo') return true;
     if (first === undefined && (column.from === 'ownId' || column.from === 'name')) return true;
-    return cells[index] === '' || cells[index] === first?.[index];
+    const cell = cells[index] ?? '';
+    return cell === '' || cell === first?.[index];
   });
 }

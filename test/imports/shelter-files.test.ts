@@ -299,6 +299,20 @@ overEachEngine(engine => {
       ]);
     });
 
+    it('may lack cells at the end of rows, as Excel leaves them out, but not those that every row needs', async () => {
+      const key = await newOwner();
+      const animals = await animalsOf(key, 'Code,Name,Species,Color,Description\nA,Rex,Dog,Black,Calm\nB,Mia,Cat\n');
+      assert.deepEqual([animals['A'].description, animals['B'].description], ['Calm', undefined]);
+      const result = await importing(
+        key,
+        'Code,Name,Species,Color,Description\nA,Rex,Dog\nB,Mia\nC,Leo,Cat,Black,Kind,shy\n',
+      );
+      assert.deepEqual(
+        [result.unchanged, errorsOf(result)],
+        [1, ['3,wrong_number_of_cells', '4,wrong_number_of_cells']],
+      );
+    });
+
     it('have the errors of photos with those of their row', async () => {
       const file = 'ID,AnimalName,Type,photo1\nA,Rex,Dogg,http://192.0.2.1/rex.jpg\n';
       const result = await importing(await newOwner(), file, '?preset=petfinder');
