@@ -1,6 +1,7 @@
 import { decimalsOf, majorUnits, minorUnits } from '../lib/currency.ts';
 import type { MaybePromise } from '../lib/maybe-promise.ts';
 import { nearestValue } from '../lib/suggestion.ts';
+import { foldedText } from '../lib/text.ts';
 import { DAY_MS, parseDate } from '../lib/time.ts';
 import { Age } from '../pets/profile.ts';
 import { photoPath, type RecordedPhoto } from '../photos/photo.ts';
@@ -130,13 +131,19 @@ const species: DerivedColumn = {
   print: (_, { species }) => species,
   async parse(cell, { species, categoryNamed, topCategories }) {
     const type = typeOf(cell);
-    if (type !== undefined && type === species) return {};
+    // The animal can be in a category below.
+    if (isSameName(cell, species) || (type && isSameName(type, species))) return {};
     const categoryId = (await categoryNamed(cell)) ?? (type && (await categoryNamed(type)));
     if (categoryId) return { categoryId };
     throw new CellError('category_not_found', 'There is no category with this name.', cell, await topCategories());
   },
   field: 'categoryId',
 };
+
+function isSameName(one: string, other: string): boolean {
+  const [first, second] = [one, other].map(name => foldedText(name).replaceAll(/[^\p{L}\p{N}]/gu, ''));
+  return first === second && first !== '';
+}
 
 const lifeStage: DerivedColumn = { print: ({ age }) => String(age ?? ''), parse: ageOf };
 

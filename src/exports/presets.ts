@@ -89,7 +89,7 @@ const ownAliases: Readonly<Record<string, readonly string[]>> = {
   'traits.specialNeeds': ['specialNeeds'],
   'traits.declawed': ['declawed'],
   'intake.date': ['intake', 'arrivalDate', 'entryDate'],
-  microchips: ['microchip', 'chip'],
+  microchips: ['microchip', 'microchipNumber', 'chip'],
 };
 
 const presets: Readonly<Record<ExportPreset, readonly PresetColumn[]>> = {

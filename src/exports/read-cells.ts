@@ -1,5 +1,8 @@
 import { DAY_MS, formatDate, parseDate } from '../lib/time.ts';
 
+/** Longer cells are no dates, weights or ages. Expressions that look for these would take long to read them. */
+const LENGTH_MAX = 64;
+
 const words = (text: string) => new Set(text.split(' '));
 const yes = words('y yes true t 1 x ✓ ✔');
 const no = words('n no false f 0');
@@ -55,6 +58,7 @@ const CERTAIN = 'certain';
 
 /** Returns the dates (YYYY-MM-DD) that a cell can mean, by order. A time after the date does not count. */
 export function datesIn(cell: string, now: number): ReadonlyMap<DateOrder | typeof CERTAIN, string> {
+  if (cell.length > LENGTH_MAX) return new Map();
   const date = cell.trim().replace(/[ T]\d{1,2}:\d\d.*$/, '');
   const named = namedMonth(date, now);
   if (named !== undefined) return new Map([[CERTAIN, named]]);
@@ -142,6 +146,7 @@ const units: readonly (readonly [pattern: RegExp, unit: string])[] = [
 
 /** Returns the weight in a cell such as `12 lb`, `5,4 kg` or `8 lb 4 oz`; `undefined` if it has none, or no unit is known. */
 export function weightIn(cell: string, unit?: string): { readonly value: number; readonly unit: string } | undefined {
+  if (cell.length > LENGTH_MAX) return undefined;
   const text = cell.trim().toLowerCase();
   const [, pounds, ounces] =
     /^(\d{1,6}) *(?:lbs?|pounds?)\.?,? *(\d{1,2}(?:\.\d+)?) *(?:oz|ounces?)\.?$/.exec(text) ?? [];
@@ -160,6 +165,7 @@ const spans = { y: 365.25 * DAY_MS, mo: 30.4375 * DAY_MS, w: 7 * DAY_MS, d: DAY_
  * days that it is exact to; `undefined` if the cell has no age.
  */
 export function birthIn(cell: string, now: number): { readonly date: string; readonly days: number } | undefined {
+  if (cell.length > LENGTH_MAX) return undefined;
   const text = cell.trim().toLowerCase();
   const parts = /^\d{1,2}([.,]\d{1,2})?$/.test(text) ? [[text, text, 'y']] : [...text.matchAll(AGE_PART)];
   const isWhole = parts.map(([part]) => part).join('').length === text.length;

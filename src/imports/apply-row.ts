@@ -95,8 +95,7 @@ export class RowApplier {
     this.#planner = new PhotoPlanner(tx, row, rules.photoNetworks ?? []);
     this.#categories = new CategoryPlanner(tx, row, newCategoriesOf(rules, row));
     this.#warnings = new ValueWarnings(tx, row);
-    const species = speciesIn(tx);
-    this.#speciesOf = presetOf(row) === 'petstore' ? async () => '' : species;
+    this.#speciesOf = speciesIn(tx);
   }
 
   /** The photos that the rows want. */

@@ -299,6 +299,32 @@ overEachEngine(engine => {
       ]);
     });
 
+    it('leave an animal in a category below the one that they name', async () => {
+      const key = await newOwner();
+      const { body: category } = await call(key, 'POST', '/categories', { name: 'Cavies', parentId: 4 });
+      await call(key, 'POST', '/pets', { name: 'Peanut', categoryId: category.id, externalId: 'A' });
+      for (const [species, query] of [
+        ['small and furry', '?dryRun=true'],
+        ['Small & furry', ''],
+        ['Guinea pig', ''],
+        ['Small&Furry', '?preset=petfinder'],
+      ] as const) {
+        const names = query.includes('preset') ? 'ID,AnimalName,Type' : 'code,name,species';
+        const { unchanged, firstErrors } = await importing(key, `${names}\nA,Peanut,${species}\n`, query);
+        assert.equal(unchanged, species === 'small and furry' ? 0 : 1, JSON.stringify(firstErrors));
+      }
+    });
+
+    it('are read quickly, whatever their cells have', async () => {
+      const key = await newOwner();
+      const long = ' 1:11'.repeat(150_000);
+      const before = process.cpuUsage();
+      const file = `code,name,species,dob,weight,age\nA,Rex,Dog,"${long}\n.",${'9'.repeat(200_000)},\nB,Mia,Cat,,,${'1 y '.repeat(100_000)}\n`;
+      const result = await importing(key, file);
+      assert.deepEqual(errorsOf(result), ['2,dob,invalid_value', '2,weight,invalid_value', '4,age,invalid_value']);
+      assert.ok(process.cpuUsage(before).user < 3e6);
+    });
+
     it('may lack cells at the end of rows, as Excel leaves them out, but not those that every row needs', async () => {
       const key = await newOwner();
       const animals = await animalsOf(key, 'Code,Name,Species,Color,Description\nA,Rex,Dog,Black,Calm\nB,Mia,Cat\n');
