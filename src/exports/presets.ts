@@ -216,7 +216,7 @@ const presets: Readonly<Record<ExportPreset, readonly PresetColumn[]>> = {
     column('secBreed', 'breeds.secondary'),
     column('mix', 'breeds.mixed', { true: 'Yes', false: 'No' }),
     column('sex', 'sex', { female: 'Female', male: 'Male' }),
-    column('age', 'lifeStage', ages),
+    column('age', 'lifeStage', ages, asWritten),
     column('okwithdogs', 'goodWith.dogs', yesNoWords),
     column('okwithcats', 'goodWith.cats', yesNoWords),
     column('okwithkids', 'goodWith.children', yesNoWords),
@@ -266,9 +266,10 @@ export function printCell({ own, derived, values }: PresetColumn, pet: PetValues
  */
 export function parseCell(column: PresetColumn, cell: string, context: CellContext) {
   const { own, derived, values, read } = column;
+  if (derived !== undefined && derived.parse === undefined) return {};
   const isGiven = (values !== undefined || read !== undefined) && cell.trim() !== '';
   const text = isGiven ? valueWrittenAs(column, cell) : cell;
-  if (own === undefined) return derived!.parse?.(text, context) ?? {};
+  if (own === undefined) return derived!.parse!(text, context);
   const value = own.kind === 'date' && text.trim() !== '' ? pastDate(own, text, context) : cellValue(own, text);
   if (typeof value === 'string' && own.choices && !own.choices.includes(value)) {
     throw new CellError('invalid_value', `Must be one of ${own.choices.join(', ')}.`, value, own.choices);

@@ -15,30 +15,21 @@ export function answerIn(cell: string): 'yes' | 'no' | 'unknown' | undefined {
 }
 
 /** What people write for a choice. Only the choices of the column count, so `m` is `male` or `medium`. */
-const synonyms: readonly (readonly [word: string, choice: string])[] = [
-  ...words('f fem girl')
-    .values()
-    .map(word => [word, 'female'] as const),
-  ...words('m boy')
-    .values()
-    .map(word => [word, 'male'] as const),
-  ['s', 'small'],
-  ['m', 'medium'],
-  ['med', 'medium'],
-  ['l', 'large'],
-  ...['xl', 'x-large', 'extra large', 'extra-large', 'very large'].map(word => [word, 'xlarge'] as const),
-  ...words('puppy kitten infant')
-    .values()
-    .map(word => [word, 'baby'] as const),
-  ['juvenile', 'young'],
-  ['adoptable', 'available'],
-  ...['hold', 'on hold', 'reserved', 'adoption pending'].map(word => [word, 'pending'] as const),
-  // Petfinder: an animal that was found waits for its owner.
-  ...words('f found')
-    .values()
-    .map(word => [word, 'pending'] as const),
-  ['adopted', 'sold'],
-];
+const synonyms: Readonly<Record<string, readonly string[]>> = {
+  female: ['f', 'fem', 'girl'],
+  male: ['m', 'boy'],
+  small: ['s'],
+  medium: ['m', 'med'],
+  large: ['l'],
+  xlarge: ['xl', 'x-large', 'extra large', 'extra-large', 'very large'],
+  baby: ['puppy', 'kitten', 'infant'],
+  young: ['juvenile'],
+  available: ['adoptable'],
+  pending: ['hold', 'on hold', 'reserved', 'adoption pending', 'found'],
+  sold: ['adopted'],
+  lb: ['lbs', 'pound', 'pounds'],
+  kg: ['kgs', 'kilogram', 'kilograms'],
+};
 
 /** Returns the choice that a cell names in any case, or by a usual word; `undefined` if it names none. */
 export function choiceIn(choices: readonly string[], cell: string): string | undefined {
@@ -46,7 +37,7 @@ export function choiceIn(choices: readonly string[], cell: string): string | und
   if (choices.includes(word)) return word;
   const answer = choices.includes('unknown') ? answerIn(word) : undefined;
   if (answer !== undefined && choices.includes(answer)) return answer;
-  return synonyms.find(([synonym, choice]) => synonym === word && choices.includes(choice))?.[1];
+  return choices.find(choice => synonyms[choice]?.includes(word));
 }
 
 /** The orders of the day, the month and the year in dates such as 5/1/2024. */

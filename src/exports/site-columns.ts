@@ -1,5 +1,5 @@
 import type { PetValues } from './columns.ts';
-import type { DerivedColumn } from './derived.ts';
+import { type DerivedColumn, dateOf } from './derived.ts';
 
 /** The reason of the status of an animal that was found and waits for its owner. */
 const FOUND = 'found';
@@ -24,7 +24,8 @@ export const siteColumns: Readonly<Record<string, DerivedColumn>> = {
   stray: { print: ({ intake }) => intakeOf(intake).kind ?? '' },
   strayDate: {
     print: ({ intake }) => (intakeOf(intake).kind === 'stray' ? (intakeOf(intake).date ?? '') : ''),
-    parse: date => (date === '' ? {} : { intake: { date, kind: 'stray' } }),
+    parse: (cell, context) => (cell.trim() === '' ? {} : { intake: { date: dateOf(cell, context), kind: 'stray' } }),
+    holds: 'date',
   },
   youTube: {
     print: ({ videos }) => firstYouTube(videos),

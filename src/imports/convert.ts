@@ -28,7 +28,7 @@ export function bindColumns(preset: ExportPreset, names: readonly string[]) {
     columns[indexes.get(name)!] = column;
     indexes.delete(name);
   }
-  const isKnown = (name: string) => name.trim() === '' || otherColumns[preset]?.(name);
+  const isKnown = (name: string) => name.trim() === '' || (preset === 'asm3' && isAsm3Column(name));
   const unknown = names.filter((name, index) => columns[index] === undefined && !isKnown(name));
   return { columns, unknown };
 }
@@ -38,12 +38,6 @@ function foldedNamesOf(column: PresetColumn): readonly string[] {
 }
 
 const foldedNames = new Map<PresetColumn, readonly string[]>();
-
-/** Reports whether a program has a column of this name that animals have no field for. */
-const otherColumns: Partial<Record<ExportPreset, (name: string) => boolean>> = {
-  asm3: isAsm3Column,
-  petfinder: name => /^(internal|displayadoptionfee|adoptionfeewaived|noother|noothernote)$/.test(foldedName(name)),
-};
 
 function foldedName(name: string): string {
   return name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '');

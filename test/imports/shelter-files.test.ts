@@ -212,6 +212,31 @@ overEachEngine(engine => {
       assert.deepEqual(animals['P-1'].goodWith, { cats: 'no', children: 'yes' });
     });
 
+    it('can be lists for Adopt-a-Pet and RescueGroups, with values as people write them', async () => {
+      const adoptapet = await animalsOf(
+        await newOwner(),
+        'Id,Animal,Name,Age,Sex,GoodWCats,Birthdate,Sizecurrent,SizeUOM\nA,Dog,Rex,Adult,m,x,4/13/2023,24,Pounds\n',
+        '?preset=adoptapet',
+      );
+      const { sex, goodWith, birthDate, weight } = adoptapet['A'];
+      assert.deepEqual([sex, goodWith, birthDate], ['male', { cats: 'yes' }, '2023-04-13']);
+      assert.deepEqual(weight, { value: 24, unit: 'lb' });
+      const rescuegroups = await animalsOf(
+        await newOwner(),
+        'externalID,name,status,type,age,okwithdogs,found,foundDate\n' +
+          'A,Rex,hold,Dog,2 years,TRUE,Yes,10/13/2026\nB,Mia,adoptable,Cat,kitten,n,No,\n',
+        '?preset=rescuegroups-import',
+      );
+      assert.deepEqual(
+        ['A', 'B'].map(id => [rescuegroups[id].status, rescuegroups[id].intake, rescuegroups[id].goodWith.dogs]),
+        [
+          ['pending', { date: '2026-10-13', kind: 'stray' }, 'yes'],
+          ['available', undefined, 'no'],
+        ],
+      );
+      assert.deepEqual([rescuegroups['A'].birthDatePrecision, rescuegroups['B'].age], ['estimated', 'baby']);
+    });
+
     describe('dates', () => {
       const file = (...dates: string[]) =>
         `code,name,species,dob\n${dates.map((date, row) => `D-${row},Rex,Dog,"${date}"\n`).join('')}`;
