@@ -4,6 +4,8 @@ import './generated-client.ts';
 import './typed-client.ts';
 import './orval.ts';
 import './mcp.ts';
+import './openapi-mcp-server.ts';
+import './swagger-ui.ts';
 import './prism.ts';
 import './postman.ts';
 import './prometheus.ts';

@@ -10,6 +10,7 @@ import type { Process } from '../support/serving.ts';
 const versions = {
   '@hey-api/openapi-ts': '0.99.0',
   '@types/node': '26.6.6',
+  '@ivotoby/openapi-mcp-server': '1.16.1',
   '@modelcontextprotocol/sdk': '1.32.2',
   '@redocly/cli': '2.77.0',
   '@stoplight/prism-cli': '5.14.2',
@@ -22,6 +23,7 @@ const versions = {
   'openapi-typescript': '7.13.0',
   orval: '8.38.0',
   'postman-collection': '5.3.1',
+  'swagger-ui-dist': '5.35.0',
   // The generator needs the compiler's JavaScript interface, which TypeScript 7 no longer has.
   typescript: '5.9.3',
   zod: '3.25.76',
