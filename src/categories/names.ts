@@ -25,6 +25,12 @@ export class CategoryNames {
     return words;
   }
 
+  /** Returns the words of the names of categories all of whose words are among some. */
+  wordsAmong(words: ReadonlySet<string>): string[] {
+    const named = Array.from(this.#categories.values()).filter(category => category.words.every(one => words.has(one)));
+    return named.flatMap(category => category.words);
+  }
+
   /** Returns the ids of the categories that have a word like this in their name, and of those within them. */
   idsWith(isWanted: (word: string) => boolean): number[] {
     const ids = new Set<number>();

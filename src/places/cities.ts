@@ -8,6 +8,8 @@ export interface City extends Point {
   readonly name: string;
   /** The postal abbreviation of its state or province. */
   readonly state: string;
+  /** How many postal codes it has. */
+  readonly codes: number;
 }
 
 /** The most cities of one name that count. */
@@ -68,7 +70,7 @@ class Cities {
   /** Returns the cities of this name, the one with the most postal codes first. */
   named(words: readonly string[]): City[] {
     const key = words.join(' ');
-    const found: (City & { readonly codes: number })[] = [];
+    const found: City[] = [];
     for (let line = this.#lineByName.get(key); line !== undefined && line < this.#text.length; ) {
       const end = this.#text.indexOf('\n', line);
       const [name = '', state = '', , latitude, longitude, codes] = this.#text.slice(line, end).split(';');
@@ -76,7 +78,7 @@ class Cities {
       found.push({ name, state, latitude: Number(latitude), longitude: Number(longitude), codes: Number(codes) });
       line = end + 1;
     }
-    return found.sort((one, other) => other.codes - one.codes).map(({ codes: _, ...city }) => city);
+    return found.sort((one, other) => other.codes - one.codes);
   }
 }
 

@@ -137,6 +137,43 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
     await page.close();
   });
 
+  it('turn ages, traits and places among the words into filters that can be removed', async () => {
+    const page = await browser.newPage();
+    await page.goto(`${origin}/animals`);
+    const chips = () => page.getByRole('list', { name: 'Chosen filters' }).getByRole('link').allTextContents();
+    await page.getByLabel('Words').fill('horses under 2 years, good with dogs, near Los Angeles, CA');
+    await follow(page.getByRole('button', { name: 'Show' }));
+    assert.deepEqual(await namesOn(page), ['Ada']);
+    const place = 'Remove Within 50 miles of Los Angeles, CA';
+    assert.deepEqual(await chips(), [place, 'Remove Baby', 'Remove Young', 'Remove Good with dogs']);
+    assert.equal(await page.getByLabel('Words').inputValue(), 'horses');
+    assert.equal(await page.getByLabel('Postal code').inputValue(), 'Los Angeles, CA');
+    assert.deepEqual(await violationsOn(page), []);
+    await follow(page.getByRole('link', { name: 'Remove Good with dogs' }));
+    assert.deepEqual(await namesOn(page), ['Bo', 'Ada']);
+    for (const name of ['Baby', 'Young']) await follow(page.getByRole('link', { name: `Remove ${name}` }));
+    assert.deepEqual(await namesOn(page), ['Cleo', 'Bo', 'Ada']);
+    await follow(page.getByRole('link', { name: place }));
+    assert.deepEqual(
+      [await namesOn(page), await page.getByLabel('Postal code').inputValue()],
+      [['Cleo', 'Bo', 'Ada'], ''],
+    );
+    await page.close();
+  });
+
+  it('list the best match of a search first', async () => {
+    const context = await browser.newContext({ javaScriptEnabled: false });
+    const page = await context.newPage();
+    await page.goto(`${origin}/animals?q=rabbits`);
+    assert.equal((await namesOn(page))[0], 'Bunny 30');
+    const order = page.getByLabel('Order').locator('option:checked');
+    assert.equal(await order.textContent(), 'Best match');
+    await page.getByLabel('Order').selectOption('Oldest first');
+    await follow(page.getByRole('button', { name: 'Show' }));
+    assert.equal((await namesOn(page))[0], 'Bunny 1');
+    await context.close();
+  });
+
   it('filter by traits with the numbers of animals, without a script', async () => {
     const context = await browser.newContext({ javaScriptEnabled: false, viewport: { width: 1280, height: 800 } });
     const page = await context.newPage();

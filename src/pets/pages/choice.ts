@@ -1,15 +1,17 @@
+import type { Database } from '../../schema.ts';
 import { idOf } from '../../web/lists.ts';
 import type { PetSearch } from '../find.ts';
 import { NEAR_LENGTH_MAX } from '../near.ts';
 import { PetStatus } from '../pet.ts';
 import { type TraitFilter, traitChoices, traitFilterOf } from '../traits.ts';
+import { readTypedSearch } from '../typed-search.ts';
 import { SEARCH_LENGTH_MAX } from '../words.ts';
 
 /** The filters and the sort order of a visitor. */
 export interface Choice {
   readonly category: number | undefined;
   readonly status: PetStatus | 'any';
-  /** Without one: the nearest first in a list near a place, otherwise the newest. */
+  /** Without one: the best match of a search, the nearest in a list near a place, otherwise the newest. */
   readonly sort: PetSearch['sort'] | undefined;
   readonly cursor: string | undefined;
   /** What a visitor searches for; empty for everything. */
@@ -22,6 +24,8 @@ export interface Choice {
 
 /** The sort orders that a visitor can choose, besides the default. */
 export const sorts = {
+  relevance: 'Best match',
+  distance: 'Nearest first',
   recent: 'Newest first',
   id: 'Oldest first',
   name: 'Name, A to Z',
@@ -42,7 +46,7 @@ export const distances = {
   '250km': '250 km',
 } as const;
 
-const DEFAULTS = { status: 'available', within: '50mi' } as const;
+export const DEFAULTS = { status: 'available', within: '50mi' } as const;
 
 /** Reads what the address of the page says; what makes no sense counts as not chosen. */
 export function choiceOf(query: URLSearchParams): Choice {
@@ -68,6 +72,25 @@ function traitsIn(query: URLSearchParams): TraitFilter {
     return [name, values.filter(value => given.has(value))] as const;
   });
   return traitFilterOf(Object.fromEntries(chosen.filter(([, values]) => values.length > 0))) ?? {};
+}
+
+/**
+ * Returns a choice in which the ages, the traits and the place that the visitor typed among the words are filters.
+ */
+export async function withTypedFilters(database: Database, choice: Choice): Promise<Choice> {
+  const { q, traits, near } = await readTypedSearch(database, choice.q);
+  const chosen = Object.keys({ ...choice.traits, ...traits }).map(name => {
+    const values = new Set([...(choice.traits[name] ?? []), ...(traits[name] ?? [])]);
+    return [name, traitChoices[name]!.filter(value => values.has(value))] as const;
+  });
+  return { ...choice, q, near: near ?? choice.near, traits: Object.fromEntries(chosen) };
+}
+
+/** Returns the sort order of a choice, or its default if there is none or what it needs is missing. */
+export function sortOf({ sort, q, near }: Choice): PetSearch['sort'] {
+  if (sort !== undefined && (sort !== 'relevance' || q !== '') && (sort !== 'distance' || near !== '')) return sort;
+  if (q !== '') return 'relevance';
+  return near === '' ? 'recent' : 'distance';
 }
 
 /** Returns the query parameters of a choice, without what is chosen by default. */

@@ -2,7 +2,7 @@ import { type Html, html } from '../../lib/html/html.ts';
 import { countText } from '../../lib/text.ts';
 import type { FacetCounts } from '../facets.ts';
 import { traitChoices } from '../traits.ts';
-import { type Choice, pathWithTrait } from './choice.ts';
+import { type Choice, DEFAULTS, distances, pathOf, pathWithTrait } from './choice.ts';
 import { traitNames, traitText, valueName } from './trait-names.ts';
 
 /** The most animals that are counted one by one for a page: those of one turn of a scan. */
@@ -32,17 +32,24 @@ export function facetsView(choice: Choice, { facets, exact }: FacetCounts): Html
 </details>`;
 }
 
-/** Returns the traits that are chosen, each with a link that removes it. */
-export function chosenTraits(choice: Choice): Html | undefined {
-  const chosen = Object.entries(choice.traits).flatMap(([name, values]) => values.map(value => ({ name, value })));
-  if (chosen.length === 0) return undefined;
-  return html`<ul class="chosen" aria-label="Chosen filters">${chosen.map(
-    ({ name, value }) =>
-      html`<li><a href="${pathWithTrait(
-        choice,
-        name,
-        choice.traits[name]!.filter(one => one !== value),
-      )}" rel="nofollow"><span class="sr-only">Remove</span> ${traitText(name, value)}</a></li>`,
+/** Returns the place and the traits that are chosen, each with a link that removes it. */
+export function chosenFilters(choice: Choice): Html | undefined {
+  const { near, within, traits } = choice;
+  const place = near !== '' && {
+    path: pathOf(choice, { near: '', within: DEFAULTS.within }),
+    text: html`Within ${distances[within as keyof typeof distances]} of <bdi>${near}</bdi>`,
+  };
+  const chosen = Object.entries(traits).flatMap(([name, values]) =>
+    values.map(value => {
+      const others = values.filter(one => one !== value);
+      return { path: pathWithTrait(choice, name, others), text: traitText(name, value) };
+    }),
+  );
+  const chips = place === false ? chosen : [place, ...chosen];
+  if (chips.length === 0) return undefined;
+  return html`<ul class="chosen" aria-label="Chosen filters">${chips.map(
+    ({ path, text }) =>
+      html`<li><a href="${path}" rel="nofollow"><span><span class="sr-only">Remove</span> ${text}</span></a></li>`,
   )}</ul>`;
 }
 

@@ -19,8 +19,8 @@ import { isPlace, NEAR_LENGTH_MAX, type Nearby, nearbyOf } from '../near.ts';
 import type { FullPet } from '../pet.ts';
 import { SEARCH_LENGTH_MAX } from '../words.ts';
 import { animalCards, contextOf } from './cards.ts';
-import { type Choice, choiceOf, distances, parametersOf, pathOf, sorts } from './choice.ts';
-import { chosenTraits, FACET_ROWS_MAX, facetsView } from './facet-view.ts';
+import { type Choice, choiceOf, distances, parametersOf, pathOf, sortOf, sorts, withTypedFilters } from './choice.ts';
+import { chosenFilters, FACET_ROWS_MAX, facetsView } from './facet-view.ts';
 import { drawing, statusNames } from './parts.ts';
 
 /** The animals of the deployment, to browse, search and filter. */
@@ -29,10 +29,10 @@ export const animalsPage = publicPage({
   title: 'Animals',
   menu: 'main',
   async show(visit) {
-    const choice = choiceOf(visit.query);
+    const { database } = visit.deployment;
+    const choice = await withTypedFilters(database, choiceOf(visit.query));
     const { category } = choice;
-    const path =
-      category === undefined ? [] : (await categoryPaths(visit.deployment.database, [category])).get(category);
+    const path = category === undefined ? [] : (await categoryPaths(database, [category])).get(category);
     return path && listView(visit, choice, path);
   },
 });
@@ -56,7 +56,7 @@ ${filterForm(choice, place)}
 <div class="${filters === undefined ? '' : 'browse'}">
 ${filters}
 <div>
-${chosenTraits(choice)}
+${chosenFilters(choice)}
 ${page.rows.length === 0 ? emptyView(page, choice) : animalCards(page.rows, await contextOf(database, page.rows))}
 ${pageLinks(visit, page)}
 </div>
@@ -90,29 +90,37 @@ async function placeOf(database: Database, { near, within }: Choice): Promise<Pl
 }
 
 /** Returns a page of animals, their facets, and how many there are where the counters can tell. */
-async function find(visit: Visit, { category, status, sort, cursor, q, within, traits }: Choice, nearby?: Nearby) {
+async function find(visit: Visit, choice: Choice, nearby?: Nearby) {
+  const { category, status, cursor, q, near, within } = choice;
   const { database } = visit.deployment;
   const request = scanOf(visit);
-  const isFiltered = Object.keys(traits).length > 0;
   const filter: Omit<PetFilter, 'sort'> = {
-    ...(category !== undefined && { categoryId: category, includeDescendants: true }),
-    ...(status !== 'any' && { status: [status] }),
-    ...(q !== '' && { words: wordsIn(q) }),
-    ...(isFiltered && { traits }),
+    ...filterOf(choice),
     ...(nearby && {
       ...ownersOf([nearby.organizations.map(({ id }) => id)]),
-      place: [visit.query.get('near'), within],
+      place: [near, within],
     }),
   };
-  const search = { ...filter, nearby, sort: sort ?? (nearby === undefined ? 'recent' : 'distance') };
+  const search = { ...filter, nearby, sort: sortOf(nearby === undefined ? { ...choice, near: '' } : choice) };
   const now = nowOf(visit.deployment);
   const page = await findPets(database, search, { limit: PAGE_SIZE, cursor, request }, now, 'full');
   const categories = await categoriesOf(database, filter, request);
   const scan = { request, budget: scanBudget(FACET_ROWS_MAX) };
   const facets = await countFacets(database, filter, categories, scan, now);
-  const isCounted = !isFiltered && nearby === undefined && q === '' && (status === 'any' || category === undefined);
+  const isCounted =
+    filter.traits === undefined && nearby === undefined && q === '' && (status === 'any' || category === undefined);
   const counted = () => countPets(database, { ...filter, categoryId: categories }, now);
   return { page, facets, total: isCounted ? await counted() : undefined };
+}
+
+/** Returns the filter of a choice without its place. */
+function filterOf({ category, status, q, traits }: Choice): Omit<PetFilter, 'sort'> {
+  return {
+    ...(category !== undefined && { categoryId: category, includeDescendants: true }),
+    ...(status !== 'any' && { status: [status] }),
+    ...(q !== '' && { words: wordsIn(q) }),
+    ...(Object.keys(traits).length > 0 && { traits }),
+  };
 }
 
 /** A list that reads many rows waits for its turns, as in the API; visitors count by their networks. Each turn counts as a page. */
@@ -155,14 +163,18 @@ ${
 }
 
 function filterForm(choice: Choice, { nearby, error }: Place): Html {
-  const { status, sort = '', q, near, within } = choice;
+  const { status, q, near, within } = choice;
   const { category, ...kept } = parametersOf({ ...choice, q: '', near: '', status: 'available', sort: undefined });
   const statuses = [...Object.entries(statusNames), ['any', 'Any status'] as const];
   const chosen = (options: readonly (readonly [string, string])[], value: string) =>
     options.map(([option, label]) => ({ value: option, label, checked: option === value }));
-  // The default order follows the place, so that it needs no second choice.
-  const { recent, ...others } = sorts;
-  const orders = nearby === undefined ? { '': recent, ...others } : { '': 'Nearest first', recent, ...others };
+  // The default order follows the words and the place, so that they need no second choice.
+  const byDefault = sortOf({ ...choice, sort: undefined, near: nearby === undefined ? '' : near });
+  const { relevance, distance, ...always } = sorts;
+  const offered = { ...(q !== '' && { relevance }), ...(nearby !== undefined && { distance }), ...always };
+  const { [byDefault]: _, ...others } = offered as Record<string, string>;
+  const orders = { '': sorts[byDefault as keyof typeof sorts], ...others };
+  const sort = choice.sort === byDefault ? '' : (choice.sort ?? '');
   return html`<form action="/animals" class="filter">
 ${Object.entries({ ...(category && { category }), ...kept }).map(
   ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
@@ -172,7 +184,7 @@ ${Object.entries({ ...(category && { category }), ...kept }).map(
 <input id="q" name="q" type="search" value="${q}" maxlength="${SEARCH_LENGTH_MAX}" dir="auto">
 </div>
 <div class="field near">
-<label for="near">Postal code</label>
+<label for="near">City or postal code</label>
 <input id="near" name="near" value="${near}" maxlength="${NEAR_LENGTH_MAX}" autocomplete="postal-code" spellcheck="false"${error !== undefined && html` aria-invalid="true" aria-describedby="near-error"`}>
 </div>
 ${select({ name: 'within', label: 'Within', choices: chosen(Object.entries(distances), within) })}

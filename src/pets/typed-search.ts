@@ -1,0 +1,247 @@
+import { categoryNames } from '../categories/names.ts';
+import { LAST_CHARACTER, wordsIn } from '../lib/text.ts';
+import { DAY_MS } from '../lib/time.ts';
+import { type City, citiesIn, isState } from '../places/cities.ts';
+import { locationOfPostalCode } from '../places/postal-codes.ts';
+import { type Params, query, type Reader, selectJsonTexts, sql } from '../schema.ts';
+import { ages } from './profile.ts';
+import type { SearchedReader } from './search.ts';
+import { type Meaning, phrasesIn } from './terms.ts';
+import { type TraitFilter, traitChoices } from './traits.ts';
+
+/** What people mean by a text that they type into one search box. */
+export interface TypedSearch {
+  /** The words to search for, as they were typed. */
+  readonly q: string;
+  /** The traits among them. */
+  readonly traits: TraitFilter;
+  /** The place among them, as a value of `near`. */
+  readonly near: string | undefined;
+}
+
+/**
+ * Splits a text into words to search for and filters: ages (`under 2 years`), traits (`good with kids`) and one place
+ * (`near 62704`, `Portland, OR`, `Springfield`).
+ *
+ * A word that animals or categories have, such as a name, stays a word: a trait of one word is a filter only if no word of an
+ * animal begins so. So is a city without its state and without `in` or `near` before it, which must also end the text and have
+ * a few postal codes.
+ */
+export async function readTypedSearch(reader: SearchedReader, text: string): Promise<TypedSearch> {
+  const tokens = Array.from(text.matchAll(/[\p{L}\p{N}\p{M}]+/gu), ([typed]) => ({ typed, word: wordsIn(typed)[0] }));
+  const words = tokens.map(({ word }) => word ?? '');
+  const found = new Findings(words);
+  found.takeAges();
+  const known = await knownWords(reader, words);
+  await found.takePlace(reader, known);
+  found.takeTraits(known);
+  if (!found.isAnything) return { q: text, traits: {}, near: undefined };
+  const q = tokens.filter((_, index) => found.isLeft(index)).map(({ typed }) => typed);
+  return { q: q.join(' '), traits: found.traits, near: found.near };
+}
+
+/** The words that are not part of a filter yet, and the filters. */
+class Findings {
+  near: string | undefined;
+  readonly #words: readonly string[];
+  readonly #taken = new Set<number>();
+  readonly #traits = new Map<string, Set<string>>();
+
+  constructor(words: readonly string[]) {
+    this.#words = words;
+  }
+
+  get traits(): TraitFilter {
+    const inOrder = (name: string, values: ReadonlySet<string>) => traitChoices[name]!.filter(one => values.has(one));
+    return Object.fromEntries(Array.from(this.#traits, ([name, values]) => [name, inOrder(name, values)]));
+  }
+
+  get isAnything(): boolean {
+    return this.#taken.size > 0;
+  }
+
+  isLeft(index: number): boolean {
+    return !this.#taken.has(index);
+  }
+
+  takeAges(): void {
+    for (const index of this.#words.keys()) {
+      const age = ageAt(this.#words, index);
+      if (age === undefined || !this.#isFree(index, age.length)) continue;
+      this.#take(index, age.length);
+      this.#add('age', age.values);
+    }
+  }
+
+  /** Takes the first place, with the word before it that introduces it. */
+  async takePlace(reader: Reader, known: KnownWords): Promise<void> {
+    for (let index = 0; index < this.#words.length; index++) {
+      const leads = LEADS.has(this.#words[index - 1] ?? '');
+      for (let length = Math.min(PLACE_WORDS_MAX, this.#words.length - index); length > 0; length--) {
+        if (!this.#isFree(index, length)) continue;
+        const isLast = index + length === this.#words.length;
+        const near = await placeOf(reader, this.#words.slice(index, index + length), { leads, isLast, known });
+        if (near === undefined) continue;
+        this.near = near;
+        const first = leads ? index - 1 : index;
+        this.#take(first, index + length - first);
+        return;
+      }
+    }
+  }
+
+  /** Takes the phrases that mean nothing but a trait. */
+  takeTraits(known: KnownWords): void {
+    let index = 0;
+    for (const { typed, meanings = [] } of phrasesIn(this.#words)) {
+      const start = index;
+      index += typed.length;
+      const trait = traitOf(meanings);
+      const isWord = typed.length === 1 && known.has(typed[0]!);
+      if (trait === undefined || isWord || !this.#isFree(start, typed.length)) continue;
+      this.#take(start, typed.length);
+      this.#add(trait.name, trait.values);
+    }
+  }
+
+  #isFree(index: number, length: number): boolean {
+    return Array.from({ length }, (_, offset) => index + offset).every(one => this.isLeft(one));
+  }
+
+  #take(index: number, length: number): void {
+    for (let offset = 0; offset < length; offset++) this.#taken.add(index + offset);
+  }
+
+  #add(name: string, values: readonly string[]): void {
+    const all = this.#traits.get(name) ?? new Set();
+    this.#traits.set(name, all);
+    for (const value of values) all.add(value);
+  }
+}
+
+/** Words before a place. */
+const LEADS: ReadonlySet<string> = new Set(['in', 'near', 'around', 'from', 'at', 'by']);
+const PLACE_WORDS_MAX = 5;
+/** How many postal codes a city has that needs no other sign of a place. */
+const CODES_OF_CITY = 3;
+
+/** How words stand in a text. */
+interface Position {
+  /** Whether a word before them introduces a place. */
+  readonly leads: boolean;
+  /** Whether they end the text. */
+  readonly isLast: boolean;
+  readonly known: KnownWords;
+}
+
+/** Returns the place that words are, as a value of `near`. */
+async function placeOf(
+  reader: Reader,
+  words: readonly string[],
+  { leads, isLast, known }: Position,
+): Promise<string | undefined> {
+  const text = words.join(' ');
+  const [, country = 'us', code] = /^(?:(us|ca) )?(\d{5}|[a-z]\d[a-z](?: ?\d[a-z]\d)?)$/.exec(text) ?? [];
+  if (code !== undefined) {
+    const of = /^\d/.test(code) ? 'US' : 'CA';
+    const isOther = words[0] === country && country.toUpperCase() !== of;
+    if (isOther || (await locationOfPostalCode(reader, of, code)) === undefined) return undefined;
+    return code.toUpperCase();
+  }
+  if (words.some(word => /\d/.test(word))) return undefined;
+  const [city] = await citiesIn(text);
+  if (city === undefined) return undefined;
+  const isNamed = wordsIn(city.name).length === words.length && !endsWithState(words, city);
+  if (!isNamed) return `${city.name}, ${city.state}`;
+  const isPlain = isLast && city.codes >= CODES_OF_CITY && !known.hasAll(words);
+  return leads || isPlain ? city.name : undefined;
+}
+
+/** Reports whether the last words are the state of a city. */
+function endsWithState(words: readonly string[], { name }: City): boolean {
+  const rest = words.slice(wordsIn(name).length);
+  return rest.length > 0 && isState(rest);
+}
+
+/** Returns the trait and the values that meanings have; `undefined` if one of them is anything else. */
+function traitOf(meanings: readonly Meaning[]) {
+  const [name] = meanings[0]?.conditions[0] ?? [];
+  if (name === undefined || !(name in traitChoices)) return undefined;
+  const isTrait = ({ words, conditions }: Meaning) =>
+    words.length === 0 && conditions.length === 1 && conditions[0]![0] === name;
+  return meanings.every(isTrait) ? { name, values: meanings.map(({ conditions }) => conditions[0]![1]) } : undefined;
+}
+
+/** The units of ages by their first letters, in days. */
+const units: Readonly<Record<string, number>> = { y: 365.25, m: 365.25 / 12, w: 7 };
+const numbers = ['zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten'];
+const NUMBER = `(\\d{1,2}|${numbers.join('|')})`;
+const BELOW = 'under|below|younger than|less than|up to';
+const ABOVE = 'over|above|older than|more than|at least';
+const UNIT = '(years?|yrs?|yo|months?|mos?|weeks?|wks?)';
+const agePattern = new RegExp(
+  `^(?:(?:(${BELOW})|(${ABOVE})|between) )?${NUMBER}(?: (?:to |and |or )?${NUMBER})? ?${UNIT}(?: old)?(?![^ ])`,
+);
+const AGE_WORDS_MAX = 8;
+
+/** Returns the ages that words from an index on are, such as `under 2 years`, and how many words that takes. */
+function ageAt(words: readonly string[], index: number) {
+  const text = words.slice(index, index + AGE_WORDS_MAX).join(' ');
+  const [all, below, above, from, to = from, unit] = agePattern.exec(text) ?? [];
+  if (all === undefined) return undefined;
+  const days = units[unit!.charAt(0)]!;
+  const least = below === undefined ? numberOf(from!) * days : 0;
+  const most = above === undefined ? numberOf(to!) * days + (below === undefined ? days : 0) : Number.POSITIVE_INFINITY;
+  return { length: all.split(' ').length, values: agesBetween(least, most) };
+}
+
+function numberOf(text: string): number {
+  const named = numbers.indexOf(text);
+  return named < 0 ? Number(text) : named;
+}
+
+/** Returns the stages of life that animals are in between two ages in days. */
+function agesBetween(least: number, most: number): string[] {
+  let start = 0;
+  const stages = [...ages.map(({ age, upTo }) => ({ age, end: upTo / DAY_MS })), { age: 'senior', end: Infinity }];
+  return stages.flatMap(({ age, end }) => {
+    const isAmong = start < most && end > least;
+    start = end;
+    return isAmong ? [age] : [];
+  });
+}
+
+/** Words of a search; see `knownWords`. */
+class KnownWords {
+  readonly #words: ReadonlySet<string>;
+
+  constructor(words: ReadonlySet<string>) {
+    this.#words = words;
+  }
+
+  has(word: string): boolean {
+    return this.#words.has(word);
+  }
+
+  hasAll(words: readonly string[]): boolean {
+    return words.every(word => this.has(word));
+  }
+}
+
+/** Returns which of the words begin a word of an animal, or are part of the name of a category that is among them. */
+export async function knownWords(reader: SearchedReader, words: readonly string[]): Promise<KnownWords> {
+  const names = await categoryNames(reader);
+  const typed = new Set(words.filter(word => word !== ''));
+  const begun = await reader.all(wordsThatBegin, { words: JSON.stringify([...typed]) });
+  return new KnownWords(new Set([...begun.map(({ word }) => word), ...names.wordsAmong(typed)]));
+}
+
+/** Selects the words that begin a word of an animal: each by one look-up in the index. */
+const wordsThatBegin = query((db, p: Params<{ words: string }>, engine) =>
+  db
+    .selectFrom(selectJsonTexts(p.words, engine).as<'typed'>('typed'))
+    .select(sql<string>`typed.value`.as('word'))
+    .where(
+      sql<boolean>`exists (select 1 from pet_words where word >= typed.value and word < typed.value || ${sql.lit(LAST_CHARACTER)})`,
+    ),
+);
