@@ -31,6 +31,11 @@ export class CategoryNames {
     return named.flatMap(category => category.words);
   }
 
+  /** Returns the words of all names. */
+  allWords(): string[] {
+    return Array.from(this.#categories.values()).flatMap(({ words }) => words);
+  }
+
   /** Returns the ids of the categories that have a word like this in their name, and of those within them. */
   idsWith(isWanted: (word: string) => boolean): number[] {
     const ids = new Set<number>();

@@ -116,7 +116,7 @@ const COMPARED_MAX = 8;
 type WordRange = { from: string; end: string };
 
 /** Selects the words of a range in order, one more than are merged: each by one look-up in the index. */
-const wordsInRange = query((db, p: Params<WordRange>) =>
+export const wordsInRange = query((db, p: Params<WordRange>) =>
   db
     .withRecursive('found(word, number)', cte => {
       const next = (after: '>' | '>=') => (word: never) =>

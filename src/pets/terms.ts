@@ -72,6 +72,11 @@ function termOf(typed: readonly string[], meanings: readonly Meaning[]): Term {
   return [beginnings, ...singulars.map(text => ({ words: [wholeWord(text)], conditions: [] })), ...meanings];
 }
 
+/** Returns the words that have a meaning by themselves. */
+export function wordsWithMeanings(): string[] {
+  return [...synonyms.keys()].filter(phrase => !phrase.includes(' '));
+}
+
 /** Reports whether a word of an animal is the one that a search looks for. */
 export function isWanted(word: string, { text, forms }: WantedWord): boolean {
   return forms === undefined ? word.startsWith(text) : forms.includes(word);

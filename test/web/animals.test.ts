@@ -161,7 +161,7 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
     await page.close();
   });
 
-  it('list the best match of a search first', async () => {
+  it('list the best match of a search first, and ask about a word that no animal has', async () => {
     const context = await browser.newContext({ javaScriptEnabled: false });
     const page = await context.newPage();
     await page.goto(`${origin}/animals?q=rabbits`);
@@ -171,6 +171,14 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
     await page.getByLabel('Order').selectOption('Oldest first');
     await follow(page.getByRole('button', { name: 'Show' }));
     assert.equal((await namesOn(page))[0], 'Bunny 1');
+    await page.getByLabel('Words').fill('Quartr horse');
+    await follow(page.getByRole('button', { name: 'Show' }));
+    assert.match(await page.locator('.empty').innerText(), /Did you mean quarter horse\?/);
+    await follow(page.getByRole('link', { name: 'quarter horse' }));
+    assert.deepEqual(await namesOn(page), ['Cleo']);
+    // Tom is sold.
+    await page.goto(`${origin}/animals?q=Quartr+cat`);
+    assert.doesNotMatch(await page.locator('.empty').innerText(), /Did you mean/);
     await context.close();
   });
 

@@ -12,6 +12,7 @@ import { select } from '../../web/forms.ts';
 import { pageLinks } from '../../web/lists.ts';
 import { publicPage, type View, type Visit } from '../../web/page.ts';
 import { countPets } from '../counts.ts';
+import { correctedSearch, hasTime } from '../did-you-mean.ts';
 import { countFacets } from '../facets.ts';
 import { categoriesOf, ownersOf, type PetFilter } from '../filter.ts';
 import { findPets } from '../find.ts';
@@ -57,7 +58,7 @@ ${filterForm(choice, place)}
 ${filters}
 <div>
 ${chosenFilters(choice)}
-${page.rows.length === 0 ? emptyView(page, choice) : animalCards(page.rows, await contextOf(database, page.rows))}
+${page.rows.length === 0 ? emptyView(page, choice, await suggestion(visit, choice, page)) : animalCards(page.rows, await contextOf(database, page.rows))}
 ${pageLinks(visit, page)}
 </div>
 </div>`,
@@ -195,9 +196,26 @@ ${error !== undefined && html`<p class="error" id="near-error">${error}</p>`}
 </form>`;
 }
 
-function emptyView({ next }: Page<FullPet>, choice: Choice): Html {
+/** Returns the search that a visitor probably meant, if it finds animals where theirs finds none. Under load, there is none. */
+async function suggestion({ deployment }: Visit, choice: Choice, { next }: Page<FullPet>): Promise<string | undefined> {
+  const { database } = deployment;
+  if (choice.q === '' || choice.cursor !== undefined || next !== undefined) return undefined;
+  if (!(await hasTime(deployment))) return undefined;
+  const corrected = await correctedSearch(database, choice.q);
+  if (corrected === undefined) return undefined;
+  const filter = { ...filterOf(choice), words: wordsIn(corrected) };
+  const page = { limit: 1, budget: scanBudget(SUGGESTION_ROWS_MAX) };
+  const { rows } = await findPets(database, { ...filter, sort: 'recent' }, page, nowOf(deployment));
+  return rows.length > 0 ? corrected : undefined;
+}
+
+/** The most rows that are read to find an animal for a suggestion. */
+const SUGGESTION_ROWS_MAX = 200;
+
+function emptyView({ next }: Page<FullPet>, choice: Choice, corrected: string | undefined): Html {
   if (next !== undefined)
     return html`<p class="empty">None of the animals read so far match. There are more to look through.</p>`;
   return html`<div class="empty"><p>${choice.cursor === undefined ? 'No animals match.' : 'There are no further animals.'}</p>
+${corrected !== undefined && html`<p>Did you mean <a href="${pathOf(choice, { q: corrected })}"><bdi>${corrected}</bdi></a>?</p>`}
 <p><a href="${pathOf(choice, { status: 'any' })}">Show any status</a> or <a href="/animals">start again</a></p></div>`;
 }
