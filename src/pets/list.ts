@@ -16,7 +16,7 @@ import {
 import { endQuery, type PageValues, pageQuery, type Shape } from './page-query.ts';
 import { anyone, type FullPet, fullPetOf, type Pet, type PetReader, type PetRow, petValues } from './pet.ts';
 import { type Search, type SearchedReader, searchOf } from './search.ts';
-import { traitValues } from './traits.ts';
+import { type TraitFilter, traitValues } from './traits.ts';
 
 export interface PetViews {
   plain: Pet;
@@ -104,11 +104,12 @@ async function findRows(
   const merges = accounts === undefined && mergesIds(filter);
   const search = filter.words && (await searchOf(reader, filter.words, merges, now));
   const merged = runsOf(accounts, search);
-  const viewed = shapeOf(filter, categories?.length ?? 0, large !== undefined, columns, search, merged);
+  const tested = { ...filter, traits: withTraits(filter.traits, search?.traits) };
+  const viewed = shapeOf(tested, categories?.length ?? 0, large !== undefined, columns, search, merged);
   // Runs that nothing else restricts are merged by the query of the page.
   const inQuery = viewed.index === 'exact' ? merged : undefined;
   const shape = { ...viewed, ...runsShape(inQuery) };
-  const values = { ...valuesOf(filter, categories, shape, now), ...(inQuery && runValues(inQuery)) };
+  const values = { ...valuesOf(tested, categories, shape, now), ...(inQuery && runValues(inQuery)) };
   /** The ids that a scan of merged runs found last. */
   let found: FoundIds = { ids: [], end: undefined };
   return paginate<Pet>({
@@ -149,6 +150,14 @@ async function findRows(
     found = await mergedIds(reader, merged!, scan, Math.ceil(scan.scanLimit / Math.max(1, runCount(merged!))));
     return found.end === undefined ? undefined : { id: found.end };
   }
+}
+
+/** Returns the traits that are in both filters. */
+function withTraits(one: TraitFilter = {}, other: TraitFilter = {}): TraitFilter {
+  const both = Object.entries(other).map(([name, values]) => {
+    return [name, one[name]?.filter(value => values.includes(value)) ?? values] as const;
+  });
+  return { ...one, ...Object.fromEntries(both) };
 }
 
 /** Returns the test of rows for what no query tests; `undefined` if there is nothing. */

@@ -4,7 +4,8 @@ import { LAST_CHARACTER } from '../lib/text.ts';
 import { type Database, type Params, query, type Reader, selectJsonTexts } from '../schema.ts';
 import type { Tests } from './matching.ts';
 import { MERGED_MAX, type WordRuns } from './merged-ids.ts';
-import { isWanted, type Meaning, type Term, termsOf, type WantedWord } from './terms.ts';
+import { isWanted, type Meaning, type Term, termsOf, traitIn, type WantedWord } from './terms.ts';
+import type { TraitFilter } from './traits.ts';
 import { secondsToFill, wordIndexState } from './word-index.ts';
 
 /** A database, or another reader of one, which does not know when tables change. */
@@ -14,6 +15,8 @@ export type SearchedReader = Reader & Partial<Pick<Database, 'dataVersion'>>;
 export interface Search {
   /** The words and categories whose pets are merged; `undefined` where the list reads along another index. */
   readonly merged: WordRuns | undefined;
+  /** The terms that are only traits of the pets that there are, which the query of the list tests. */
+  readonly traits: TraitFilter;
   /** What to test of each row that is read. */
   readonly tests: Tests;
 }
@@ -34,19 +37,50 @@ export async function searchOf(
   merges: boolean,
   now: number,
 ): Promise<Search> {
-  const tests = await testsOf(reader, words, now);
-  const { terms, names } = tests;
-  if (words.length === 0) return { merged: NONE, tests };
+  const all = await testsOf(reader, words, now);
+  if (words.length === 0) return { merged: NONE, traits: {}, tests: all };
+  const { traits, terms } = await withoutTraits(reader, all);
+  const best = merges ? await rarestOf(reader, terms.slice(0, COMPARED_MAX), all.names) : undefined;
+  const merged = best && ({ by: 'word', keys: best.found.keys, categories: best.found.categories } as const);
+  const tested = terms.filter(term => term !== best?.term || !best.found.exact);
+  return { merged, traits, tests: { ...all, terms: tested } };
+}
+
+/** Returns the traits that terms are, and the other terms, the longest first. */
+async function withoutTraits(reader: Reader, { terms, names }: Tests) {
+  const traits: Record<string, readonly string[]> = {};
+  const others: Term[] = [];
+  for (const term of longestFirst(terms)) {
+    const trait = others.length < COMPARED_MAX ? await traitOf(reader, term, names) : undefined;
+    if (trait === undefined || trait.name in traits) others.push(term);
+    else traits[trait.name] = trait.values;
+  }
+  return { traits, terms: others };
+}
+
+/** Returns the term that the fewest pets match, and where they are; `undefined` if none can be merged. */
+async function rarestOf(reader: Reader, terms: readonly Term[], names: CategoryNames) {
   let best: { readonly term: Term; readonly found: Found; readonly rows: number } | undefined;
-  for (const term of merges ? longestFirst(terms).slice(0, COMPARED_MAX) : []) {
+  for (const term of terms) {
     const found = await findRuns(reader, term, names);
     if (found === undefined) continue;
     const isOnly = terms.length === 1 || (found.keys.length === 0 && found.categories.length === 0);
     const rows = isOnly ? 0 : await countRows(reader, found);
     if (best === undefined || rows < best.rows) best = { term, found, rows };
   }
-  const merged = best && ({ by: 'word', keys: best.found.keys, categories: best.found.categories } as const);
-  return { merged, tests: { ...tests, terms: terms.filter(term => term !== best?.term || !best.found.exact) } };
+  return best;
+}
+
+/** Returns the trait that a term is, if no pet and no category has one of its words. */
+async function traitOf(reader: Reader, term: Term, names: CategoryNames) {
+  const trait = traitIn(term.filter(({ words }) => words.length === 0));
+  if (trait === undefined) return undefined;
+  for (const meaning of term.filter(({ words }) => words.length > 0)) {
+    const { keys, categories } = (await findRuns(reader, [meaning], names)) ?? {};
+    if (keys === undefined || categories!.length > 0) return undefined;
+    if (keys.length > 0 && (await countRows(reader, { keys, categories: [] })) > 0) return undefined;
+  }
+  return trait;
 }
 
 /**
@@ -98,7 +132,7 @@ async function indexedWords(reader: Reader, { text, forms }: WantedWord): Promis
   return (await reader.all(wordsInRange, { from: text, end: text + LAST_CHARACTER })).map(({ word }) => word);
 }
 
-async function countRows(reader: Reader, { keys, categories }: Found): Promise<number> {
+async function countRows(reader: Reader, { keys, categories }: Omit<Found, 'exact'>): Promise<number> {
   // Categories have many pets.
   if (categories.length > 0) return COUNTED_MAX;
   return (await reader.first(rowsOfWords, { words: JSON.stringify(keys) }))!.rows;

@@ -82,6 +82,15 @@ export function isWanted(word: string, { text, forms }: WantedWord): boolean {
   return forms === undefined ? word.startsWith(text) : forms.includes(word);
 }
 
+/** Returns the trait and the values that meanings have; `undefined` if one of them is anything else. */
+export function traitIn(meanings: readonly Meaning[]) {
+  const [name] = meanings[0]?.conditions[0] ?? [];
+  if (name === undefined || !(name in traitChoices)) return undefined;
+  const isTrait = ({ words, conditions }: Meaning) =>
+    words.length === 0 && conditions.length === 1 && conditions[0]![0] === name;
+  return meanings.every(isTrait) ? { name, values: meanings.map(({ conditions }) => conditions[0]![1]) } : undefined;
+}
+
 /** The values of traits that are words by themselves. */
 const valueTraits = ['sex', 'age', 'size'] as const;
 

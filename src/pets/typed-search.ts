@@ -6,7 +6,7 @@ import { locationOfPostalCode } from '../places/postal-codes.ts';
 import { type Params, query, type Reader, selectJsonTexts, sql } from '../schema.ts';
 import { ages } from './profile.ts';
 import type { SearchedReader } from './search.ts';
-import { type Meaning, phrasesIn } from './terms.ts';
+import { phrasesIn, traitIn } from './terms.ts';
 import { type TraitFilter, traitChoices } from './traits.ts';
 
 /** What people mean by a text that they type into one search box. */
@@ -96,7 +96,7 @@ class Findings {
     for (const { typed, meanings = [] } of phrasesIn(this.#words)) {
       const start = index;
       index += typed.length;
-      const trait = traitOf(meanings);
+      const trait = traitIn(meanings);
       const isWord = typed.length === 1 && known.has(typed[0]!);
       if (trait === undefined || isWord || !this.#isFree(start, typed.length)) continue;
       this.#take(start, typed.length);
@@ -161,15 +161,6 @@ async function placeOf(
 function endsWithState(words: readonly string[], { name }: City): boolean {
   const rest = words.slice(wordsIn(name).length);
   return rest.length > 0 && isState(rest);
-}
-
-/** Returns the trait and the values that meanings have; `undefined` if one of them is anything else. */
-function traitOf(meanings: readonly Meaning[]) {
-  const [name] = meanings[0]?.conditions[0] ?? [];
-  if (name === undefined || !(name in traitChoices)) return undefined;
-  const isTrait = ({ words, conditions }: Meaning) =>
-    words.length === 0 && conditions.length === 1 && conditions[0]![0] === name;
-  return meanings.every(isTrait) ? { name, values: meanings.map(({ conditions }) => conditions[0]![1]) } : undefined;
 }
 
 /** The units of ages by their first letters, in days. */
