@@ -117,7 +117,10 @@ async function findRuns(reader: Reader, term: Term, names: CategoryNames): Promi
   const categories = new Set<number>();
   let exact = true;
   for (const { words, conditions } of term) {
-    const longest = words.toSorted((one, other) => other.text.length - one.text.length)[0];
+    const longest = words.reduce<WantedWord | undefined>(
+      (best, word) => (best === undefined || word.text.length > best.text.length ? word : best),
+      undefined,
+    );
     if (longest === undefined) return undefined;
     if (words.length + conditions.length > 1) exact = false;
     for (const word of await indexedWords(reader, longest)) keys.add(word);
@@ -139,7 +142,8 @@ async function countRows(reader: Reader, { keys, categories }: Omit<Found, 'exac
 }
 
 /** Longer words are rarer. */
-function longestFirst(terms: readonly Term[]): Term[] {
+function longestFirst(terms: readonly Term[]): readonly Term[] {
+  if (terms.length < 2) return terms;
   const lengthOf = ([first]: Term) => Math.max(...first!.words.map(({ text }) => text.length));
   return terms.toSorted((one, other) => lengthOf(other) - lengthOf(one));
 }

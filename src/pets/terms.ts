@@ -27,6 +27,8 @@ export type Term = readonly Meaning[];
  * @param words as they were typed, see `wordsIn`
  */
 export function termsOf(words: readonly string[]): Term[] {
+  // Most searches have one word; it has no phrase to look for.
+  if (words.length === 1) return [termOf(words, meaningsOf(words) ?? [])];
   const parsed = phrasesIn(words);
   const ignored = parsed.every(({ meanings }) => meanings?.length === 0);
   const terms = parsed.filter(({ meanings }) => ignored || meanings?.length !== 0);
