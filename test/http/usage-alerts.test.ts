@@ -74,7 +74,10 @@ const byNumber = (one: number, other: number) => one - other;
 /** Returns which threshold an e-mail is about. */
 function thresholdOf({ to, text, headers }: ReceivedMail): number {
   assert.deepEqual(to, [email]);
-  assert.match(headers.get('subject')!, /^Your account has used (80 %|all) of its 10 requests to production for today$/);
+  assert.match(
+    headers.get('subject')!,
+    /^Your account has used (80 %|all) of its 10 requests to production for today$/,
+  );
   assert.match(text, /has used (80 %|all) of its 10 requests to production for today/);
   return text.includes('all of its') ? 100 : 80;
 }
