@@ -21,7 +21,10 @@ onEachEngine(environment => {
       lines.map(line => JSON.parse(line).name),
       ['Zoë, "Zo"'],
     );
-    assert.match(await textOf(here, 'export', '1', '--preset', 'petfinder'), /^ID,Internal,AnimalName,.*\r\n(\d+),\1,"Zoë/);
+    assert.match(
+      await textOf(here, 'export', '1', '--preset', 'petfinder'),
+      /^ID,Internal,AnimalName,.*\r\n(\d+),\1,"Zoë/,
+    );
     const staged = await textOf(here, 'export', '1', '--deployment', 'staging', '--format', 'ndjson');
     assert.equal(JSON.parse(staged).name, 'Staged');
   });

@@ -6,6 +6,7 @@ import { routes } from '../../src/api.ts';
 import { commands } from '../../src/cli/commands.ts';
 import { commonOptions } from '../../src/cli/usage.ts';
 import { errors } from '../../src/errors.ts';
+import { columnsOf, presetNames } from '../../src/exports/presets.ts';
 import { openApiDocument } from '../../src/openapi.ts';
 import { petReasons } from '../../src/pets/pet.ts';
 import { fileVariable, type Setting, settings } from '../../src/settings.ts';
@@ -28,6 +29,7 @@ const loaded = new Map(
 /** Words in snake_case that are not error codes. */
 const otherNames: readonly string[] = [
   'client_max_body_size',
+  'date_order_required',
   'max_connections',
   'forbidden_address',
   'event_loop',
@@ -56,6 +58,7 @@ const otherNames: readonly string[] = [
   'tcp_nopush',
   'too_many_photos',
   ...petReasons,
+  ...presetNames.flatMap(preset => columnsOf(preset).map(({ name }) => name)),
 ];
 
 /** The codes of errors that only pages have, such as `too_many_pages`; those of the API are in `errors`. */
