@@ -1,4 +1,4 @@
-import { onePer } from '../lib/one-per.ts';
+import { onePerVersion } from '../lib/one-per.ts';
 import { wordsIn } from '../lib/text.ts';
 import { type Database, type Params, query, type Reader, sql } from '../schema.ts';
 
@@ -55,30 +55,16 @@ interface Named {
   readonly words: readonly string[];
 }
 
-interface Cache {
-  version: number | string | undefined;
-  names: Promise<CategoryNames> | undefined;
-}
-
-const cacheOf = onePer<Reader, Cache>(() => ({ version: undefined, names: undefined }));
-
 /**
  * Returns the names of the first 20,000 categories by id, without placeholders. They are kept in memory until a category
  * changes.
  */
-export async function categoryNames(database: Reader & Partial<Pick<Database, 'dataVersion'>>): Promise<CategoryNames> {
-  const cache = cacheOf(database);
+export const categoryNames = onePerVersion(
   // On PostgreSQL other nodes change categories too.
-  const version = database.dataVersion?.('categories') ?? JSON.stringify(await database.first(changes, READ));
-  if (cache.names === undefined || cache.version !== version) {
-    const names = read(database);
-    Object.assign(cache, { version, names });
-    names.catch(() => {
-      if (cache.names === names) cache.names = undefined;
-    });
-  }
-  return cache.names!;
-}
+  async (database: Reader & Partial<Pick<Database, 'dataVersion'>>) =>
+    database.dataVersion?.('categories') ?? JSON.stringify(await database.first(changes, READ)),
+  read,
+);
 
 async function read(reader: Reader): Promise<CategoryNames> {
   const rows = await reader.all(namedCategories, READ);

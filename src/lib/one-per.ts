@@ -1,5 +1,30 @@
+import type { MaybePromise } from './maybe-promise.ts';
+
 /** Returns a function that creates one value per key, at its first use, and keeps it as long as the key exists. */
 export function onePer<Key extends object, Value>(create: () => Value): (key: Key) => Value {
   const values = new WeakMap<Key, Value>();
   return key => values.getOrInsertComputed(key, create);
+}
+
+/**
+ * Returns a function that reads one value per key, and keeps it as long as the version of the key stays the same. A read that
+ * fails is not kept.
+ */
+export function onePerVersion<Key extends object, Value>(
+  versionOf: (key: Key) => MaybePromise<number | string>,
+  read: (key: Key) => Promise<Value>,
+): (key: Key) => Promise<Value> {
+  const keptOf = onePer<Key, { version?: number | string; value?: Promise<Value> | undefined }>(() => ({}));
+  return async key => {
+    const kept = keptOf(key);
+    const version = await versionOf(key);
+    if (kept.value === undefined || kept.version !== version) {
+      const value = read(key);
+      Object.assign(kept, { version, value });
+      value.catch(() => {
+        if (kept.value === value) kept.value = undefined;
+      });
+    }
+    return kept.value!;
+  };
 }

@@ -1,5 +1,5 @@
 import { type Point, pointsWithin } from '../lib/distance.ts';
-import { onePer } from '../lib/one-per.ts';
+import { onePerVersion } from '../lib/one-per.ts';
 import { type Database, query, sql } from '../schema.ts';
 import type { Location } from './organization.ts';
 
@@ -32,26 +32,12 @@ interface Located extends Location {
   readonly id: number;
 }
 
-interface Cache {
-  version: number | string | undefined;
-  locations: Promise<readonly Located[]> | undefined;
-}
-
-const cacheOf = onePer<Database, Cache>(() => ({ version: undefined, locations: undefined }));
-
-async function locationsIn(database: Database): Promise<readonly Located[]> {
-  const cache = cacheOf(database);
+const locationsIn = onePerVersion(
   // On PostgreSQL other nodes change organizations too.
-  const version = database.dataVersion('organizations') ?? JSON.stringify(await database.first(changes, {}));
-  if (cache.locations === undefined || cache.version !== version) {
-    const locations = read(database);
-    Object.assign(cache, { version, locations });
-    locations.catch(() => {
-      if (cache.locations === locations) cache.locations = undefined;
-    });
-  }
-  return cache.locations!;
-}
+  async (database: Database) =>
+    database.dataVersion('organizations') ?? JSON.stringify(await database.first(changes, {})),
+  read,
+);
 
 async function read(database: Database): Promise<readonly Located[]> {
   const rows = await database.all(located, {});

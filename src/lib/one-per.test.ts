@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { onePerVersion } from './one-per.ts';
+
+describe('onePerVersion', () => {
+  it('reads again when the version changes, and after a read that failed', async () => {
+    let version = 1;
+    let reads = 0;
+    let fails = false;
+    const read = onePerVersion<object, string>(
+      () => version,
+      async () => {
+        reads++;
+        if (fails) throw new Error('no value');
+        return `value ${reads}`;
+      },
+    );
+    const [one, other] = [{}, {}];
+    assert.deepEqual([await read(one), await read(one), await read(other)], ['value 1', 'value 1', 'value 2']);
+    version = 2;
+    fails = true;
+    await assert.rejects(read(one), /no value/);
+    fails = false;
+    assert.deepEqual([await read(one), await read(one)], ['value 4', 'value 4']);
+  });
+});
