@@ -25,9 +25,8 @@ type PetData = Shortened & {
 };
 
 /**
- * Returns the data that the log stores in place of that of an event: without the long values that are in the row of its
- * animal. `rowBytes` is the size of those that the change wrote to the row. Returns undefined for an event without long
- * values.
+ * Returns the data that the log stores for an event: without the long values that the animal's row has. `rowBytes` is how
+ * many bytes of long values the change wrote to that row. Returns undefined for an event without long values.
  */
 export function withoutLongValues({
   kind,

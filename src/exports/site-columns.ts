@@ -15,7 +15,7 @@ export const siteColumns: Readonly<Record<string, DerivedColumn>> = {
       return pet !== undefined && isFound(pet) ? {} : { status: 'pending', statusReason: FOUND };
     },
   },
-  /** Sites show the fee only if they are told to, and a fee of 0 as waived. */
+  /** Petfinder shows the fee only if this is `1`, and says that a fee of 0 is waived only if the next one is. */
   feeIsShown: { print: ({ price }) => (amountOf(price) > 0 ? '1' : '') },
   feeIsWaived: { print: ({ price }) => (amountOf(price) === 0 ? '1' : '') },
   /** Other animals than dogs and cats. */
