@@ -211,6 +211,7 @@ overEachEngine(engine => {
       ['near=US-90012&within=-5km', 'within'],
       ['within=5km', 'within'],
       ['sort=distance', 'sort'],
+      ['sort=relevance', 'sort'],
       ['near=US-90012&updatedSince=2026-11-21T00:00:00Z', 'near'],
       ['organizationId=1&updatedSince=2026-11-21T00:00:00Z', 'organizationId'],
       [`near=${NEAR}&sort=distance&cursor=WzFd`, 'cursor'],
