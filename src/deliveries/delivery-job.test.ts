@@ -284,7 +284,14 @@ onEachEngine(engine => {
           for (let n = 0; n < 16; n++) slowIds.push((await webhook({ to: slow })).id);
           for (let n = 0; n < 20; n++) await pet(`number ${n}`);
           while ((await dispatch(database, database)) > 0);
-          const first = (await worker.claim(1024)).jobs;
+          // A busy process claims less at a time.
+          const claimAll = async () => {
+            const jobs: Awaited<ReturnType<typeof worker.claim>>['jobs'][number][] = [];
+            for (let claimed = await worker.claim(1024); claimed.jobs.length > 0; claimed = await worker.claim(1024))
+              jobs.push(...claimed.jobs);
+            return jobs;
+          };
+          const first = await claimAll();
           assert.equal(first.length, 256);
           const { id } = await webhook();
           await pet('Minka');
@@ -305,7 +312,7 @@ onEachEngine(engine => {
           slow.respond = succeed;
           for (const response of waiting) response.writeHead(204).end();
           await Promise.all(ends);
-          const rest = (await worker.claim(1024)).jobs;
+          const rest = await claimAll();
           for (const slowId of slowIds) assert.equal(rest.filter(({ webhookId }) => webhookId === slowId).length, 4);
           await Promise.all(rest.map(job => worker.run(job, never)));
           await deliver(worker);
