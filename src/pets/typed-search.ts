@@ -74,7 +74,7 @@ class Findings {
   }
 
   /** Takes the first place, with the word before it that introduces it. */
-  async takePlace(reader: Reader, known: KnownWords): Promise<void> {
+  async takePlace(reader: Reader, known: ReadonlySet<string>): Promise<void> {
     for (let index = 0; index < this.#words.length; index++) {
       const leads = LEADS.has(this.#words[index - 1] ?? '');
       for (let length = Math.min(PLACE_WORDS_MAX, this.#words.length - index); length > 0; length--) {
@@ -91,7 +91,7 @@ class Findings {
   }
 
   /** Takes the phrases that mean nothing but a trait. */
-  takeTraits(known: KnownWords): void {
+  takeTraits(known: ReadonlySet<string>): void {
     let index = 0;
     for (const { typed, meanings = [] } of phrasesIn(this.#words)) {
       const start = index;
@@ -131,7 +131,8 @@ interface Position {
   readonly leads: boolean;
   /** Whether they end the text. */
   readonly isLast: boolean;
-  readonly known: KnownWords;
+  /** See `knownWords`. */
+  readonly known: ReadonlySet<string>;
 }
 
 /** Returns the place that words are, as a value of `near`. */
@@ -153,7 +154,7 @@ async function placeOf(
   if (city === undefined) return undefined;
   const isNamed = wordsIn(city.name).length === words.length && !endsWithState(words, city);
   if (!isNamed) return `${city.name}, ${city.state}`;
-  const isPlain = isLast && city.codes >= CODES_OF_CITY && !known.hasAll(words);
+  const isPlain = isLast && city.codes >= CODES_OF_CITY && !words.every(word => known.has(word));
   return leads || isPlain ? city.name : undefined;
 }
 
@@ -202,29 +203,12 @@ function agesBetween(least: number, most: number): string[] {
   });
 }
 
-/** Words of a search; see `knownWords`. */
-class KnownWords {
-  readonly #words: ReadonlySet<string>;
-
-  constructor(words: ReadonlySet<string>) {
-    this.#words = words;
-  }
-
-  has(word: string): boolean {
-    return this.#words.has(word);
-  }
-
-  hasAll(words: readonly string[]): boolean {
-    return words.every(word => this.has(word));
-  }
-}
-
 /** Returns which of the words begin a word of an animal, or are part of the name of a category that is among them. */
-export async function knownWords(reader: SearchedReader, words: readonly string[]): Promise<KnownWords> {
+export async function knownWords(reader: SearchedReader, words: readonly string[]): Promise<ReadonlySet<string>> {
   const names = await categoryNames(reader);
   const typed = new Set(words.filter(word => word !== ''));
   const begun = await reader.all(wordsThatBegin, { words: JSON.stringify([...typed]) });
-  return new KnownWords(new Set([...begun.map(({ word }) => word), ...names.wordsAmong(typed)]));
+  return new Set([...begun.map(({ word }) => word), ...names.wordsAmong(typed)]);
 }
 
 /** Selects the words that begin a word of an animal: each by one look-up in the index. */

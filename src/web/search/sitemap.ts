@@ -1,5 +1,6 @@
 import { routes } from '../../api.ts';
 import { type Html, html } from '../../lib/html/html.ts';
+import { newestPet } from '../../pets/random.ts';
 import { type Params, query, type Reader } from '../../schema.ts';
 import { PREFIX } from '../../urls.ts';
 import { getCatalog } from '../guides/catalog.ts';
@@ -20,7 +21,7 @@ const fixedPages = ['/', '/guides', '/reference', '/errors', '/changelog'];
 /** The rows that the sitemap lists, by the name of their parts. */
 const lists = {
   animals: {
-    newest: query(db => db.selectFrom('pets').select('id').orderBy('id', 'desc').limit(1)),
+    newest: newestPet,
     between: query((db, p: Params<IdRange>) =>
       db
         .selectFrom('pets')
