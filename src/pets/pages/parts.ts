@@ -36,14 +36,14 @@ export function drawing(path: readonly Pick<NamedCategory, 'slug'>[] = []): Html
   return drawingOf(kind);
 }
 
-/** Returns the main photo of an animal, cropped to a square; a drawing if it has none. */
+/** Returns the main photo of an animal; a drawing if it has none. */
 export function picture(
   { name, photos = [] }: Pick<FullPet, 'name' | 'photos'>,
   path: readonly Pick<NamedCategory, 'slug'>[] | undefined,
   loading: 'eager' | 'lazy' = 'lazy',
 ): Html {
   const [main] = photos;
-  return main === undefined ? drawing(path) : photoView(name, main, 450, loading, 'picture photo');
+  return main === undefined ? drawing(path) : photoView(name, main, 600, loading, 'picture photo');
 }
 
 /** Returns a price as people read it: `€125.00`. Unknown currencies have two digits after the point. */

@@ -1,6 +1,6 @@
 import { type Html, html } from '../../lib/html/html.ts';
 import type { ShareCard } from '../../web/share.ts';
-import { type Photo, type PhotoSize, photoPath, sizeOf } from '../photo.ts';
+import { type Photo, photoPath, sizeOf } from '../photo.ts';
 
 /** An animal or an organization whose photos a page shows. */
 export interface WithPhotos {
@@ -25,29 +25,31 @@ export function gallery({ name, photos = [] }: WithPhotos): Html | undefined {
 
 /** The sizes of a photo that are not cropped, for pages. */
 const uncropped = [300, 600, 1280] as const;
-/** The width of a photo in a gallery: one fills a narrow phone, otherwise several are side by side. */
-const IN_GALLERY = '(max-width: 28rem) 100vw, 24rem';
+/** The width of a photo on a page: one fills a narrow phone, otherwise several are side by side, or text is beside it. */
+const SHOWN_WIDTH = '(max-width: 28rem) 100vw, 24rem';
 
-/** Returns the sizes to choose from; nothing for the square one, because the others show another part of the photo. */
-function sources(photo: Photo, size: PhotoSize): Html | undefined {
-  if (size === 450) return undefined;
+/** Returns the sizes to choose from. */
+function sources(photo: Photo): Html {
   // Small photos have the same width in several sizes.
   const byWidth = new Map(uncropped.toReversed().map(one => [sizeOf(photo, one).width, photoPath(photo.id, one)]));
   const srcset = Array.from(byWidth, ([width, path]) => `${path} ${width}w`)
     .reverse()
     .join(', ');
-  return html` srcset="${srcset}" sizes="${IN_GALLERY}"`;
+  return html` srcset="${srcset}" sizes="${SHOWN_WIDTH}"`;
 }
 
-/** Returns an image with its dimensions, so that nothing moves when it arrives. */
+/**
+ * Returns an image with its dimensions, so that nothing moves when it arrives.
+ * @param size for browsers that do not choose
+ */
 export function photoView(
   name: string,
   photo: Photo,
-  size: PhotoSize,
+  size: (typeof uncropped)[number],
   loading: 'eager' | 'lazy',
   classes: string,
 ): Html {
   const { width, height } = sizeOf(photo, size);
   const alt = photo.alt ?? `A photo of ${name}`;
-  return html`<img class="${classes}" src="${photoPath(photo.id, size)}" width="${width}" height="${height}" alt="${alt}"${sources(photo, size)} loading="${loading}" decoding="async">`;
+  return html`<img class="${classes}" src="${photoPath(photo.id, size)}" width="${width}" height="${height}" alt="${alt}"${sources(photo)} loading="${loading}" decoding="async">`;
 }
