@@ -66,7 +66,7 @@ ${deploymentBar(frame)}
 <div class="bar">
 <a class="brand" href="/"><svg aria-hidden="true" viewBox="0 0 24 24"><use href="${assetPath('icon.svg')}#paw"></use></svg>${SITE_NAME}</a>
 <nav aria-label="Site">${menuItems(frame, 'main')}</nav>
-<form role="search" action="/search"><input type="search" name="q" maxlength="100" placeholder="Search" aria-label="Search" aria-keyshortcuts="/"></form>
+<form role="search" action="/search"><input type="search" name="q" maxlength="100" placeholder="Search" aria-label="Search everything" aria-keyshortcuts="/"></form>
 <div class="who">${deployment === portal ? who(frame, account) : urls[portal] !== undefined && html`<a href="${urls[portal]}/keys">Account</a>`}</div>
 </div>
 </header>`;

@@ -107,12 +107,12 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
     await page.goto(`${origin}/animals`);
     assert.match(await page.locator('main').innerText(), /38 animals available/);
     await page.getByLabel('Status').selectOption('Sold');
-    await follow(page.getByRole('button', { name: 'Show' }));
+    await follow(page.getByRole('button', { name: 'Search' }));
     assert.deepEqual(await namesOn(page), ['Tom']);
     assert.match(await page.locator('main').innerText(), /1 animal sold/);
     await page.getByLabel('Status').selectOption('Any status');
-    await page.getByLabel('Order').selectOption('Name, A to Z');
-    await follow(page.getByRole('button', { name: 'Show' }));
+    await page.getByLabel('Sort by').selectOption('Name, A to Z');
+    await follow(page.getByRole('button', { name: 'Search' }));
     assert.equal((await namesOn(page))[1], 'Ada');
     await page.goto(`${origin}/animals?category=4`);
     assert.match(await page.locator('.empty').innerText(), /No animals match/);
@@ -122,13 +122,13 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
   it('search by words, within the other choices and over the pages', async () => {
     const page = await browser.newPage();
     await page.goto(`${origin}/animals`);
-    await page.getByLabel('Words').fill('bun');
-    await follow(page.getByRole('button', { name: 'Show' }));
+    await page.getByRole('searchbox', { name: 'Search', exact: true }).fill('bun');
+    await follow(page.getByRole('button', { name: 'Search' }));
     assert.equal((await namesOn(page)).length, 24);
     await follow(page.getByRole('link', { name: 'Next' }));
     assert.equal((await namesOn(page)).length, 6);
-    await page.getByLabel('Words').fill('bunny 17');
-    await follow(page.getByRole('button', { name: 'Show' }));
+    await page.getByRole('searchbox', { name: 'Search', exact: true }).fill('bunny 17');
+    await follow(page.getByRole('button', { name: 'Search' }));
     assert.deepEqual(await namesOn(page), ['Bunny 17']);
     await follow(page.getByRole('link', { name: 'Dog', exact: true }));
     assert.match(await page.locator('.empty').innerText(), /No animals match/);
@@ -141,12 +141,14 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
     const page = await browser.newPage();
     await page.goto(`${origin}/animals`);
     const chips = () => page.getByRole('list', { name: 'Chosen filters' }).getByRole('link').allTextContents();
-    await page.getByLabel('Words').fill('horses under 2 years, good with dogs, near Los Angeles, CA');
-    await follow(page.getByRole('button', { name: 'Show' }));
+    await page
+      .getByRole('searchbox', { name: 'Search', exact: true })
+      .fill('horses under 2 years, good with dogs, near Los Angeles, CA');
+    await follow(page.getByRole('button', { name: 'Search' }));
     assert.deepEqual(await namesOn(page), ['Ada']);
     const place = 'Remove Within 50 miles of Los Angeles, CA';
     assert.deepEqual(await chips(), [place, 'Remove Baby', 'Remove Young', 'Remove Good with dogs']);
-    assert.equal(await page.getByLabel('Words').inputValue(), 'horses');
+    assert.equal(await page.getByRole('searchbox', { name: 'Search', exact: true }).inputValue(), 'horses');
     assert.equal(await page.getByLabel('Postal code').inputValue(), 'Los Angeles, CA');
     assert.deepEqual(await violationsOn(page), []);
     await follow(page.getByRole('link', { name: 'Remove Good with dogs' }));
@@ -166,10 +168,10 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
     const page = await context.newPage();
     await page.goto(`${origin}/animals?q=rabbits`);
     assert.equal((await namesOn(page))[0], 'Bunny 30');
-    const order = page.getByLabel('Order').locator('option:checked');
+    const order = page.getByLabel('Sort by').locator('option:checked');
     assert.equal(await order.textContent(), 'Best match');
-    await page.getByLabel('Order').selectOption('Oldest first');
-    await follow(page.getByRole('button', { name: 'Show' }));
+    await page.getByLabel('Sort by').selectOption('Oldest first');
+    await follow(page.getByRole('button', { name: 'Search' }));
     assert.equal((await namesOn(page))[0], 'Bunny 1');
     // A busy process does not ask.
     await waitUntil(async () => {
@@ -195,8 +197,8 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
     await follow(filters.getByRole('link', { name: 'Young' }));
     assert.deepEqual(await namesOn(page), ['Ada']);
     // The form keeps the filters, and each can be removed.
-    await page.getByLabel('Words').fill('cleo');
-    await follow(page.getByRole('button', { name: 'Show' }));
+    await page.getByRole('searchbox', { name: 'Search', exact: true }).fill('cleo');
+    await follow(page.getByRole('button', { name: 'Search' }));
     assert.match(await page.locator('.empty').innerText(), /No animals match/);
     await follow(page.getByRole('link', { name: 'Remove Young' }));
     assert.deepEqual(await namesOn(page), ['Cleo']);
@@ -209,11 +211,11 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
     const page = await browser.newPage();
     await page.goto(`${origin}/animals`);
     await page.getByLabel('Postal code').fill('90210');
-    await follow(page.getByRole('button', { name: 'Show' }));
+    await follow(page.getByRole('button', { name: 'Search' }));
     assert.deepEqual(await namesOn(page), ['Ada', 'Bo', 'Cleo']);
     assert.match(await page.locator('.animal').first().innerText(), /Sunset · \d(\.\d)? mi away/);
     assert.equal(
-      await page.getByLabel('Order').evaluate((order: HTMLSelectElement) => order.selectedOptions[0]?.label),
+      await page.getByLabel('Sort by').evaluate((order: HTMLSelectElement) => order.selectedOptions[0]?.label),
       'Nearest first',
     );
     // Rex is far away.
@@ -222,7 +224,7 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
     assert.deepEqual(await namesOn(page), ['Ada', 'Cleo']);
     for (const unknown of ['00000', 'Atlantis City', '<b>']) {
       await page.getByLabel('Postal code').fill(unknown);
-      await follow(page.getByRole('button', { name: 'Show' }));
+      await follow(page.getByRole('button', { name: 'Search' }));
       assert.match(await page.locator('#near-error').innerText(), /postal code|no city/);
       assert.deepEqual(await violationsOn(page), []);
     }
@@ -231,7 +233,7 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
     const run = await startPostalImport(service.app.databases.production);
     await run.add([{ country: 'FR', code: '75001', latitude: 34.09, longitude: -118.41 }]);
     await page.getByLabel('Postal code').fill('fr-75 001');
-    await follow(page.getByRole('button', { name: 'Show' }));
+    await follow(page.getByRole('button', { name: 'Search' }));
     assert.deepEqual(await namesOn(page), ['Ada', 'Bo', 'Cleo']);
     await page.goto(`${origin}/animals?near=FR-75002`);
     assert.match(await page.locator('#near-error').innerText(), /no postal code 75002 in FR/);

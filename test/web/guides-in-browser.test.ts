@@ -85,8 +85,8 @@ describe('the guides in a browser', { skip: skipBrowser }, () => {
 
   it('are searched and read without JavaScript', async () => {
     const page = await open('/guides/pets', { javaScriptEnabled: false });
-    await page.getByRole('searchbox', { name: 'Search' }).fill('pagintaion');
-    await page.getByRole('searchbox', { name: 'Search' }).press('Enter');
+    await page.getByRole('searchbox', { name: 'Search everything' }).fill('pagintaion');
+    await page.getByRole('searchbox', { name: 'Search everything' }).press('Enter');
     await follow(page.locator('.results a').first());
     assert.match(page.url(), /\/guides\/pagination$/);
     assert.ok(await page.getByText('stands for your API key').isVisible());

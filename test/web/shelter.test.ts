@@ -27,6 +27,37 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
 
   const read = (id: number) => getPet(service.app.databases.production, id, Date.now());
 
+  it('begin without animals, with a drawing and the two ways to add some', async () => {
+    const store = await serve();
+    try {
+      const address = new URL(store.urls.production).origin;
+      const person = await signedIn(store);
+      const page = await person.newPage(browser);
+      for (const [path, way, title] of [
+        ['/animals', 'Add an animal', 'Add an animal'],
+        ['/animals?q=rex', 'Import a file', 'Imports'],
+        ['/shelter/animals', 'Add an animal', 'Add an animal'],
+      ] as const) {
+        await page.goto(address + path);
+        await page.getByText('There are no animals here yet.').waitFor();
+        assert.equal(await page.locator('.lost svg:visible').count(), 1, path);
+        assert.deepEqual(await violationsOn(page), [], path);
+        await follow(page.locator('.lost').getByRole('link', { name: way }));
+        assert.equal(await page.locator('h1').innerText(), title);
+      }
+      const { accountId } = await store.newKey();
+      const pet = { name: 'Tom', categoryId: 2, status: 'available' } as const;
+      await store.app.databases.production.write(tx => createPet(tx, accountId, pet, 'open'));
+      await page.goto(`${address}/animals?q=rex`);
+      assert.match(await page.locator('.empty').innerText(), /No animals match/);
+      await page.goto(`${address}/shelter/animals`);
+      await page.getByText('There are no animals here yet.').waitFor();
+      await page.context().close();
+    } finally {
+      await store.stop();
+    }
+  });
+
   for (const javaScriptEnabled of [true, false]) {
     it(`add and edit an animal, with scripts ${javaScriptEnabled ? 'on' : 'off'}`, async () => {
       const person = await signedIn(service);

@@ -22,7 +22,7 @@ import { SEARCH_LENGTH_MAX } from '../words.ts';
 import { animalCards, contextOf } from './cards.ts';
 import { type Choice, choiceOf, distances, parametersOf, pathOf, sortOf, sorts, withTypedFilters } from './choice.ts';
 import { chosenFilters, FACET_ROWS_MAX, facetsView } from './facet-view.ts';
-import { drawing, statusNames } from './parts.ts';
+import { drawing, noAnimalsView, statusNames } from './parts.ts';
 
 /** The animals of the deployment, to browse, search and filter. */
 export const animalsPage = publicPage({
@@ -44,10 +44,15 @@ async function listView(visit: Visit, choice: Choice, path: readonly NamedCatego
   const place = await placeOf(database, choice);
   const { page, total, facets } = await find(visit, choice, place.nearby);
   const filters = facetsView(choice, facets);
-  return {
+  const view = {
     title: path.at(-1)?.name ?? 'Animals',
     description: 'Animals that look for a home: search them, see who is near you, and ask about the one you like.',
     styles: ['animals.css'],
+  };
+  if (isEmpty(page) && (await countPets(database, {}, nowOf(visit.deployment))) === 0)
+    return { ...view, body: noAnimalsView };
+  return {
+    ...view,
     scripts: ['near-me.js'],
     locates: true,
     body: html`${total !== undefined && html`<p class="lead">${totalText(total, choice)}</p>`}
@@ -63,6 +68,10 @@ ${pageLinks(visit, page)}
 </div>
 </div>`,
   };
+}
+
+function isEmpty({ rows, next }: Page<FullPet>): boolean {
+  return rows.length === 0 && next === undefined;
 }
 
 const PAGE_SIZE = 24;
@@ -181,7 +190,7 @@ ${Object.entries({ ...(category && { category }), ...kept }).map(
   ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
 )}
 <div class="field">
-<label for="q">Words</label>
+<label for="q">Search</label>
 <input id="q" name="q" type="search" value="${q}" maxlength="${SEARCH_LENGTH_MAX}" dir="auto">
 </div>
 <div class="field near">
@@ -190,8 +199,8 @@ ${Object.entries({ ...(category && { category }), ...kept }).map(
 </div>
 ${select({ name: 'within', label: 'Within', choices: chosen(Object.entries(distances), within) })}
 ${select({ name: 'status', label: 'Status', choices: chosen(statuses, status) })}
-${select({ name: 'sort', label: 'Order', choices: chosen(Object.entries(orders), sort) })}
-<button class="secondary">Show</button>
+${select({ name: 'sort', label: 'Sort by', choices: chosen(Object.entries(orders), sort) })}
+<button class="secondary">Search</button>
 ${error !== undefined && html`<p class="error" id="near-error">${error}</p>`}
 </form>`;
 }

@@ -1,6 +1,6 @@
 import type { NamedCategory } from '../../categories/paths.ts';
 import { decimalsOf } from '../../lib/currency.ts';
-import type { Html } from '../../lib/html/html.ts';
+import { type Html, html } from '../../lib/html/html.ts';
 import { photoView } from '../../photos/pages/photo-view.ts';
 import { badge, drawingOf } from '../../web/parts.ts';
 import type { FullPet, PetStatus, Price } from '../pet.ts';
@@ -51,3 +51,15 @@ export function priceText({ amount, currency }: Price): string {
   const format = new Intl.NumberFormat('en', { style: 'currency', currency });
   return format.format(amount / 10 ** decimalsOf(currency));
 }
+
+/** The two ways to list animals. */
+export const beginLinks = html`<p><a class="button" href="/shelter/animals/new">Add an animal</a> <a class="button secondary" href="/shelter/imports">Import a file</a></p>`;
+
+/** What a page shows that has no animals at all, in the style of `animals.css`. */
+export const noAnimalsView = html`<div class="lost">${drawingOf('dog')}
+<div>
+<p class="lead">There are no animals here yet.</p>
+<p>Add the first one by hand, or import the list that you have: a spreadsheet, or an export of your shelter software.</p>
+${beginLinks}
+</div>
+</div>`;

@@ -17,7 +17,7 @@ import { LONG_FORM_BYTES_MAX, readChecked, type Texts } from '../../web/schema-f
 import { listPets } from '../list.ts';
 import { type FullPet, NewPet, PetPatch, petValues } from '../pet.ts';
 import { createPet, deletePet, getPet, updatePet } from '../pets.ts';
-import { statusBadge } from './parts.ts';
+import { beginLinks, noAnimalsView, statusBadge } from './parts.ts';
 import { changesIn, errorsOf, petFieldsView, textsIn, textsOf } from './pet-form.ts';
 
 /** The animals of the account. */
@@ -35,12 +35,18 @@ export const ownAnimalsPage = accountPage({
       String(pet.photos?.length ?? 0),
       html`<a href="/animals/${pet.id}" aria-label="Public page of ${pet.name}">Public page</a>`,
     ]);
+    const isFirst = rows.length === 0 && !visit.query.has('cursor');
     return {
       description: 'Add and edit the animals of this account.',
+      styles: isFirst ? ['animals.css'] : [],
       body: html`${doneNotice(savedTexts, visit.query.get('saved'))}${visit.query.has('deleted') && notice('status', html`<p>The animal is deleted.</p>`)}
-<p><a class="button" href="/shelter/animals/new">Add an animal</a> <a class="button secondary" href="/shelter/imports">Import a file</a></p>
-${table('Your animals', ['Name', 'Status', 'Photos', 'Page'], rows, 'There are no animals here yet.')}
-${pageLinks(visit, found)}`,
+${
+  isFirst
+    ? noAnimalsView
+    : html`${beginLinks}
+${table('Your animals', ['Name', 'Status', 'Photos', 'Page'], rows, 'There are no further animals.')}
+${pageLinks(visit, found)}`
+}`,
     };
   },
 });
