@@ -34,6 +34,16 @@ export const ExportPreset = Type.Enum([...presetNames], {
 });
 export type ExportPreset = Static<typeof ExportPreset>;
 
+/** What people call the presets. */
+export const presetTitles: Readonly<Record<ExportPreset, string>> = {
+  petstore: 'Pet Store (our own exports)',
+  petfinder: 'Petfinder',
+  asm3: 'Animal Shelter Manager (ASM3)',
+  adoptapet: 'Adopt a Pet',
+  rescuegroups: 'RescueGroups, as ASM3 writes it',
+  'rescuegroups-import': 'RescueGroups',
+};
+
 /** A column of a preset. Exports print its cells, and imports parse them. */
 export interface PresetColumn {
   readonly name: string;

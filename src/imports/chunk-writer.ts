@@ -1,10 +1,11 @@
 import type { Deployment } from '../deployment.ts';
-import { hasDates } from '../exports/presets.ts';
+import { hasDates, presetTitles } from '../exports/presets.ts';
 import { type DateOrder, DateOrders } from '../exports/read-cells.ts';
 import { countStored } from '../plans/stored-bytes.ts';
 import { type Params, query, sql, type Transaction } from '../schema.ts';
 import { uploadError } from './authority.ts';
 import {
+  betterPreset,
   bindColumns,
   type FileColumns,
   identifierIn,
@@ -69,6 +70,8 @@ export class ChunkWriter {
         await this.#begin(record[1] as readonly string[]);
         continue;
       }
+      if (this.#count === 0 && typeof record[1] === 'string')
+        this.#requirePreset(Object.keys(objectIn(record[1]) ?? {}));
       const row = this.#further === undefined ? record : this.#further.add(record);
       if (row !== undefined) await this.#addRow(row);
     }
@@ -102,19 +105,33 @@ export class ChunkWriter {
   }
 
   async #begin(names: readonly string[]): Promise<void> {
+    this.#requirePreset(names);
     const { columns, unknown } = bindColumns(this.#options.preset, names);
     this.#columns = columns;
     if (this.#options.preset === 'asm3') this.#further = new FurtherLines({ columns, names });
     const isIdentifier = (column: FileColumns[number]) =>
       column?.from === 'externalId' || ['id', 'identifier'].includes(column?.derived?.holds ?? '');
     if (!columns.some(isIdentifier)) {
-      throw invalidImport(1, 'No column has the identifiers of the animals, such as externalId. Check `preset`.');
+      throw invalidImport(
+        1,
+        'No column has the identifiers of the animals, such as externalId. Check "Columns of the file" (`preset`).',
+      );
     }
     const { preset } = this.#options;
     this.#warnings = unknown.map(name => ({ level: 'warning', line: 1, ...unknownColumn(preset, name) }));
     await this.#deps.database.write(async tx => {
       await tx.run(setColumns, { id: this.#id, columns: JSON.stringify(names) });
     });
+  }
+
+  /** @throws {Problem} `invalid_import` if the columns are those of another preset */
+  #requirePreset(names: readonly string[]): void {
+    const better = betterPreset(this.#options.preset, names);
+    if (better === undefined) return;
+    throw invalidImport(
+      1,
+      `The columns are those of ${presetTitles[better]}: choose it under "Columns of the file", or send \`preset=${better}\`.`,
+    );
   }
 
   /** Warns of members that animals do not have, once for each name. */

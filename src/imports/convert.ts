@@ -1,7 +1,14 @@
 import { ASM3_NOTHING, isAsm3Column } from '../exports/asm3.ts';
 import { type PetValues, petColumnList } from '../exports/columns.ts';
 import { type CellContext, CellError, type PetContext } from '../exports/derived.ts';
-import { columnsOf, type ExportPreset, type PresetColumn, parseCell, printCell } from '../exports/presets.ts';
+import {
+  columnsOf,
+  type ExportPreset,
+  type PresetColumn,
+  parseCell,
+  presetNames,
+  printCell,
+} from '../exports/presets.ts';
 import type { FieldError } from '../lib/http/problem.ts';
 import { nearest, nearestValue } from '../lib/suggestion.ts';
 import { lineRules } from '../lib/text.ts';
@@ -31,6 +38,18 @@ export function bindColumns(preset: ExportPreset, names: readonly string[]) {
   const isKnown = (name: string) => name.trim() === '' || (preset === 'asm3' && isAsm3Column(name));
   const unknown = names.filter((name, index) => columns[index] === undefined && !isKnown(name));
   return { columns, unknown };
+}
+
+/** Returns the preset that clearly more columns of a file belong to; `undefined` if none is clearly better. */
+export function betterPreset(preset: ExportPreset, names: readonly string[]): ExportPreset | undefined {
+  const countIn = (name: ExportPreset) =>
+    bindColumns(name, names).columns.filter(column => column !== undefined).length;
+  const counts = new Map(presetNames.map(name => [name, countIn(name)]));
+  const most = Math.max(...counts.values());
+  const count = counts.get(preset)!;
+  // Lists of people have some names of other programs, too.
+  if (most - count < 3 || count > most * 0.75) return undefined;
+  return presetNames.find(name => counts.get(name) === most);
 }
 
 function foldedNamesOf(column: PresetColumn): readonly string[] {

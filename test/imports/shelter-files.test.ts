@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
+import { presetNames } from '../../src/exports/presets.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { type Reply, send, serve, type TestService } from '../support/serving.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -19,13 +20,21 @@ overEachEngine(engine => {
     const newOwner = async () => (await serving.newKey()).token;
     const call = (key: string, method: string, path: string, body?: unknown) =>
       send(serving.urls.production + path, { method, key, ...(body !== undefined && { body }) });
-    const importing = async (key: string, file: string | Buffer, query = ''): Promise<Reply['body']> => {
-      const headers = { authorization: `Bearer ${key}`, 'content-type': 'text/csv' };
-      const response = await fetch(`${serving.urls.production}/imports${query}`, {
+    const upload = (key: string, file: string | Buffer, query = '', type = 'text/csv') =>
+      fetch(`${serving.urls.production}/imports${query}`, {
         method: 'POST',
-        headers,
+        headers: { authorization: `Bearer ${key}`, 'content-type': type },
         body: file as BodyInit,
       });
+    /** Returns why a file is refused as a whole. */
+    const refusalOf = async (...sent: Parameters<typeof upload>): Promise<string> => {
+      const response = await upload(...sent);
+      const { code, message } = (await response.json()) as Reply['body'];
+      assert.deepEqual([response.status, code], [400, 'invalid_import']);
+      return message;
+    };
+    const importing = async (key: string, file: string | Buffer, query = ''): Promise<Reply['body']> => {
+      const response = await upload(key, file, query);
       const accepted = (await response.json()) as Reply['body'];
       assert.equal(response.status, 202, JSON.stringify(accepted));
       let body: Reply['body'];
@@ -235,6 +244,22 @@ overEachEngine(engine => {
         ],
       );
       assert.deepEqual([rescuegroups['A'].birthDatePrecision, rescuegroups['B'].age], ['estimated', 'baby']);
+    });
+
+    it('are refused with the name of the preset that their columns belong to', async () => {
+      const key = await newOwner();
+      for (const preset of presetNames) {
+        const url = `${serving.urls.production}/exports/pets.csv?preset=${preset}`;
+        const file = await (await fetch(url, { headers: { authorization: `Bearer ${key}` } })).text();
+        for (const other of presetNames.filter(name => name !== preset)) {
+          const message = await refusalOf(key, file, `?preset=${other}`);
+          assert.match(message, new RegExp(`choose it under "Columns of the file", or send .preset=${preset}.\\.`));
+        }
+      }
+      const list = 'code,name,species,breed,sex,dob,dogs,cats,kids,size,color\n';
+      assert.equal((await importing(key, list)).rows, 0);
+      const line = '{"ANIMALCODE":"A","ANIMALNAME":"Rex","ANIMALSPECIES":"Dog"}';
+      assert.match(await refusalOf(key, line, '', 'application/x-ndjson'), /those of Animal Shelter Manager/);
     });
 
     describe('dates', () => {

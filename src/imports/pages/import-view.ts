@@ -1,4 +1,4 @@
-import type { ExportPreset } from '../../exports/presets.ts';
+import { type ExportPreset, presetTitles } from '../../exports/presets.ts';
 import type { DateOrder } from '../../exports/read-cells.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { countText } from '../../lib/text.ts';
@@ -17,15 +17,6 @@ import {
   needConfirmation,
 } from '../import.ts';
 import { TOO_MANY } from '../removals.ts';
-
-export const presetTitles: Readonly<Record<ExportPreset, string>> = {
-  petstore: 'Pet Store (our own exports)',
-  petfinder: 'Petfinder',
-  asm3: 'Animal Shelter Manager (ASM3)',
-  adoptapet: 'Adopt a Pet',
-  rescuegroups: 'RescueGroups, as ASM3 writes it',
-  'rescuegroups-import': 'RescueGroups',
-};
 
 export const dateOrderTitles: Readonly<Record<DateOrder, string>> = {
   mdy: 'Month first: 12/31/2026',

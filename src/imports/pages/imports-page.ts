@@ -1,6 +1,6 @@
 import { nowOf } from '../../deployment.ts';
 import { problem } from '../../errors.ts';
-import { presetNames } from '../../exports/presets.ts';
+import { presetNames, presetTitles } from '../../exports/presets.ts';
 import { html, timeHtml } from '../../lib/html/html.ts';
 import { Problem } from '../../lib/http/problem.ts';
 import { countText } from '../../lib/text.ts';
@@ -15,7 +15,7 @@ import { activateImport, cancelImport, getImport, importPreviewed, listImports }
 import type { ImportOptions } from '../options.ts';
 import { receiveImport } from '../receive.ts';
 import { recognizeFormat } from './format.ts';
-import { countsText, dateOrderTitles, importView, presetTitles, stateBadge } from './import-view.ts';
+import { countsText, dateOrderTitles, importView, stateBadge } from './import-view.ts';
 
 /** The largest file that the page takes. It arrives in the time of other requests; the API has more for larger ones. */
 const FILE_BYTES_MAX = 100 * 1024 * 1024;
