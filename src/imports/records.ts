@@ -1,3 +1,4 @@
+import { problem } from '../errors.ts';
 import { CsvParser, type CsvRecord } from './csv.ts';
 import { FileDecoder } from './file-decoder.ts';
 import { invalidImport, RECORD_MAX } from './invalid-import.ts';
@@ -28,8 +29,42 @@ export async function* readRecords(file: AsyncIterable<Buffer>, format: ImportFo
       throw invalidImport(parser.line, 'This line or one soon after it is not UTF-8. Save the file as UTF-8.');
     }
   };
-  for await (const bytes of file) yield [...parser.push(decode(bytes))];
+  let beginning = Buffer.alloc(0);
+  for await (const bytes of file) {
+    if (beginning.length < BEGINNING_BYTES) {
+      beginning = Buffer.concat([beginning, bytes.subarray(0, BEGINNING_BYTES)]);
+      rejectOtherKind(beginning);
+    }
+    yield [...parser.push(decode(bytes))];
+  }
   yield [...parser.push(decode()), ...parser.end()];
+}
+
+/** The bytes of a file that say what it is. */
+const BEGINNING_BYTES = 64;
+const SAVE_AS_CSV = 'Save it as CSV in your spreadsheet program, and send that file.';
+const EXPORT_CSV = 'Export the animals as CSV from the program that has them, and send that file.';
+
+/** Files that people send instead of CSV and NDJSON, by their first bytes as Latin-1. */
+const otherKinds: readonly (readonly [beginning: string, kind: string, remedy: string])[] = [
+  ['PK\x03\x04', 'a spreadsheet (.xlsx, .ods, .numbers) or a ZIP archive', SAVE_AS_CSV],
+  ['\xD0\xCF\x11\xE0', 'an Excel workbook (.xls)', SAVE_AS_CSV],
+  ['\x1F\x8B', 'compressed with gzip', 'Decompress it, and send the file in it.'],
+  ['%PDF', 'a PDF document', EXPORT_CSV],
+  ['{\\rtf', 'an RTF document', EXPORT_CSV],
+  ['<', 'HTML or XML', EXPORT_CSV],
+  ['[{', 'a JSON array', 'Write each animal as an object on a line of its own (NDJSON), without brackets and commas.'],
+];
+
+/** @throws {Problem} `invalid_import` for the first bytes of a file that is neither CSV nor NDJSON */
+function rejectOtherKind(beginning: Buffer): void {
+  const text = beginning
+    .toString('latin1')
+    .replace(/^\xEF\xBB\xBF/, '')
+    .trimStart();
+  const found = otherKinds.find(([first]) => text.replace(/^\[\s+/, '[').startsWith(first));
+  if (found === undefined) return;
+  throw problem('invalid_import', `The file is ${found[1]}. ${found[2]} Nothing was imported.`);
 }
 
 /** Reads CSV, without empty rows and without the line `sep=;` that some programs begin a file with. */

@@ -262,6 +262,23 @@ overEachEngine(engine => {
       assert.match(await refusalOf(key, line, '', 'application/x-ndjson'), /those of Animal Shelter Manager/);
     });
 
+    it('are refused with what to do if they are of another kind', async () => {
+      const key = await newOwner();
+      for (const [beginning, expected] of [
+        ['PK\x03\x04\x14\0\x06\0', /^The file is a spreadsheet \(.xlsx, .ods, .numbers\) .* Save it as CSV/],
+        ['\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1', /^The file is an Excel workbook \(.xls\). Save it as CSV/],
+        ['\x1F\x8B\x08\0', /compressed with gzip. Decompress it/],
+        ['%PDF-1.7\n', /^The file is a PDF document. Export the animals as CSV/],
+        ['{\\rtf1\\ansi', /^The file is an RTF document/],
+        ['\xEF\xBB\xBF\r\n<!DOCTYPE html><table>', /^The file is HTML or XML/],
+        ['[\n  {\n    "name": "Rex"', /^The file is a JSON array. Write each animal as an object on a line/],
+      ] as const) {
+        for (const type of ['text/csv', 'application/x-ndjson']) {
+          assert.match(await refusalOf(key, Buffer.from(`${beginning}\n`, 'latin1'), '', type), expected);
+        }
+      }
+    });
+
     describe('dates', () => {
       const file = (...dates: string[]) =>
         `code,name,species,dob\n${dates.map((date, row) => `D-${row},Rex,Dog,"${date}"\n`).join('')}`;
