@@ -38,12 +38,24 @@ describe('a parser of CSV', () => {
     assert.deepEqual(parse('a\tb\n1;5\tx\n')[1]?.cells, ['1;5', 'x']);
   });
 
+  it('takes lines that end with CR alone if the first one does', () => {
+    const expected = [
+      { line: 1, cells: ['a', 'b'] },
+      { line: 3, cells: ['1\r2', '3'] },
+      { line: 4, cells: ['4', ''] },
+    ];
+    const text = 'a,b\r\r"1\r2",3\r4,';
+    for (let at = 0; at < text.length; at++) assert.deepEqual(parse(text.slice(0, at), text.slice(at)), expected);
+    assert.deepEqual(parse(`${text}\r`), expected);
+  });
+
   it('rejects what has more than one meaning, with its line', () => {
     for (const [text, line] of [
       ['a,b\n1,"2\n', 2],
       ['a,b\n1,2"3"\n', 2],
       ['a,b\n1,"2"3\n', 2],
-      ['a,b\r1,2\n', 1],
+      ['a,b\n1,2\r3,4\n', 2],
+      ['a,b\r1,2\n', 2],
       [`a,b\n1,${'x'.repeat(1024 * 1024)}\n`, 2],
       [`a${',b'.repeat(1001)}\n`, 1],
     ] as const) {

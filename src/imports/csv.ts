@@ -13,7 +13,7 @@ const endings = { ',': /[,"\r\n]/g, ';': /[;"\r\n]/g, '\t': /[\t"\r\n]/g, any: /
 
 /**
  * Parses CSV (RFC 4180) as it arrives. The first separator decides whether commas, semicolons or tabs separate the cells. A
- * line ends with CRLF or LF; empty lines are skipped. Cells are returned byte for byte.
+ * line ends with CRLF or LF, or all with CR if the first one does; empty lines are skipped. Cells are returned byte for byte.
  * @throws {Problem} `invalid_import` where it is not clear which cells a file has
  */
 export class CsvParser {
@@ -21,6 +21,8 @@ export class CsvParser {
   /** The end of the last part, whose meaning depends on the next one. */
   #carry = '';
   #line = 1;
+  /** Whether lines end with CR alone, as Excel saves "CSV (Macintosh)". */
+  #isMacintosh: boolean | undefined;
   #record = { line: 1, length: 0, cells: [] as string[] };
   #cell = '';
   #state: 'start' | 'plain' | 'quoted' | 'closed' = 'start';
@@ -52,12 +54,11 @@ export class CsvParser {
       }
       at = end + 1;
       if (mark === '"') at += this.#quote(next);
-      else if (mark === '\n') {
+      else if (mark === '\n' || (mark === '\r' && next !== '\n')) {
+        this.#requireLineEnd(mark);
         this.#line++;
         yield* this.#endRecord();
       } else if (mark !== '\r') this.#separate(mark as ',');
-      else if (next !== '\n')
-        throw invalidImport(this.#line, 'A cell with a carriage return must be in quotation marks.');
     }
   }
 
@@ -65,6 +66,13 @@ export class CsvParser {
     const ending = endings[this.#separator];
     ending.lastIndex = at;
     return ending.exec(text)?.index ?? -1;
+  }
+
+  #requireLineEnd(mark: '\r' | '\n'): void {
+    this.#isMacintosh ??= mark === '\r';
+    if (this.#isMacintosh === (mark === '\r')) return;
+    const name = mark === '\r' ? 'carriage return' : 'line feed';
+    throw invalidImport(this.#line, `A cell with a ${name} must be in quotation marks.`);
   }
 
   /** Returns how many further characters belong to a quotation mark. */

@@ -14,6 +14,13 @@ const utf16be = (part: string) => Buffer.from(part, 'utf16le').swap16();
 const windows1252 = (part: string) =>
   Buffer.from(part.replaceAll('“', '\x93').replaceAll('”', '\x94').replaceAll('€', '\x80'), 'latin1');
 
+/** What Excel saves as "CSV (Macintosh)". */
+const macRoman = (part: string) =>
+  Buffer.from(
+    part.replace(/[Äë“”€Ü]/g, char => '\x80\x91\xD2\xD3\xDB\x86'['Äë“”€Ü'.indexOf(char)]!),
+    'latin1',
+  );
+
 describe('a file to import', () => {
   const read = async (bytes: Buffer, length: number, format: 'csv' | 'ndjson' = 'csv') => {
     const found: ImportRecord[] = [];
@@ -28,6 +35,7 @@ describe('a file to import', () => {
     'UTF-8': Buffer.from(text),
     'UTF-8 with a byte order mark': Buffer.from(`\uFEFF${text}`),
     'Windows-1252': windows1252(text),
+    'Mac Roman, with CR': macRoman(text.replaceAll('\n', '')),
     'UTF-16': Buffer.from(`\uFEFF${text}`, 'utf16le'),
     'UTF-16 in the other byte order': utf16be(`\uFEFF${text}`),
     'UTF-16 without a byte order mark': Buffer.from(text, 'utf16le'),
