@@ -68,7 +68,8 @@ export function dateOf(cell: string, { dates, now }: Pick<CellContext, 'dates' |
   if (date === 'unclear') {
     throw new CellError(
       'date_order_required',
-      'The day and the month can be told apart in no date of the file: send the parameter `dates`, such as dates=mdy.',
+      'The dates of the file do not say whether the day or the month is first: choose it under "Dates in the file", or send ' +
+        '`dates`, such as `dates=mdy`.',
     );
   }
   if (date === undefined) throw new CellError('invalid_value', 'Must be a date, such as 2024-05-01.');

@@ -76,19 +76,32 @@ export function dateIn(cell: string, order: DateOrder | undefined, now: number):
   return different.size > 1 ? 'unclear' : [...different][0];
 }
 
+/** A cell with a date, and its line. */
+interface SeenDate {
+  readonly line: number;
+  readonly cell: string;
+}
+
 /** Recognizes the order of dates from all cells with dates of a file. */
 export class DateOrders {
   readonly #possible = new Set<DateOrder>(dateOrders);
   #isSeen = false;
   #isCertain = false;
+  /** The last date that excluded an order. */
+  #last: SeenDate | undefined;
 
-  see(cell: string, now: number): void {
-    const dates = datesIn(cell, now);
+  /** Returns the earlier date that the order of this one contradicts; `undefined` if there is none, or an earlier such pair. */
+  see(date: SeenDate, now: number): SeenDate | undefined {
+    const dates = datesIn(date.cell, now);
     if (dates.has(CERTAIN)) this.#isCertain = true;
-    else if (dates.size > 0) {
-      this.#isSeen = true;
-      for (const order of dateOrders) if (!dates.has(order)) this.#possible.delete(order);
-    }
+    if (dates.has(CERTAIN) || dates.size === 0) return undefined;
+    this.#isSeen = true;
+    const excluded = [...this.#possible].filter(order => !dates.has(order));
+    if (excluded.length === 0) return undefined;
+    for (const order of excluded) this.#possible.delete(order);
+    if (this.#possible.size === 0) return this.#last;
+    this.#last = date;
+    return undefined;
   }
 
   /** The order; `undefined` if the file has no dates, or ones that leave a doubt. */

@@ -208,7 +208,7 @@ export class ChunkWriter {
 
   #identifierOf(line: number, content: ImportRecord[1]) {
     if (typeof content !== 'string') {
-      this.#seeDates(this.#columns!, content);
+      this.#seeDates(this.#columns!, line, content);
       return isWhole(this.#columns!, content) ? identifierOf(this.#columns!, content) : undefined;
     }
     const values = objectIn(content);
@@ -219,14 +219,18 @@ export class ChunkWriter {
     }
     const { columns } = bindColumns(this.#options.preset, Object.keys(values));
     const cells = Object.values(values).map(cell => (typeof cell === 'string' ? cell : ''));
-    this.#seeDates(columns, cells);
+    this.#seeDates(columns, line, cells);
     return identifierOf(columns, cells);
   }
 
-  #seeDates(columns: FileColumns, cells: readonly string[]): void {
+  #seeDates(columns: FileColumns, line: number, cells: readonly string[]): void {
+    if (this.#options.dates !== undefined) return;
     const now = this.#deps.clock.now();
     for (const [index, column] of columns.entries()) {
-      if (column !== undefined && hasDates(column)) this.#dates.see(cells[index] ?? '', now);
+      if (column === undefined || !hasDates(column)) continue;
+      const cell = cells[index] ?? '';
+      const earlier = this.#dates.see({ line, cell }, now);
+      if (earlier !== undefined) this.#warnings.push(contraryDates(line, cell, earlier));
     }
   }
 }
@@ -237,6 +241,15 @@ interface Key {
   readonly line: number;
   /** The key with white space around the identifier, which an animal can have; see `petsAfter`. */
   readonly exact: string | undefined;
+}
+
+function contraryDates(
+  line: number,
+  value: string,
+  earlier: { readonly line: number; readonly cell: string },
+): ImportError {
+  const message = `The file has dates in two orders: ${earlier.cell.trim()} in line ${earlier.line}, and ${value.trim()} here.`;
+  return { level: 'warning', line, code: 'contrary_dates', message, value };
 }
 
 function withFirstLine([line, content]: ImportRecord, firstLines: ReadonlyMap<number, number>): ImportRecord {

@@ -309,7 +309,8 @@ overEachEngine(engine => {
         assert.equal(unclear.dates, undefined);
         assert.deepEqual(errorsOf(unclear), ['2,dob,date_order_required', '4,dob,invalid_value']);
         const contrary = await importing(key, file('4/13/2023', '13/4/2023', '4/2/2023'), '?dryRun=true');
-        assert.deepEqual(errorsOf(contrary), ['4,dob,date_order_required']);
+        assert.deepEqual(errorsOf(contrary), ['3,contrary_dates', '4,dob,date_order_required']);
+        assert.match(contrary.firstErrors[0].message, /two orders: 4\/13\/2023 in line 2, and 13\/4\/2023 here/);
         const wrong = await importing(key, file('13/4/2023'), '?dates=mdy&dryRun=true');
         assert.deepEqual([wrong.dates, errorsOf(wrong)], ['mdy', ['2,dob,invalid_value']]);
       });
