@@ -7,6 +7,14 @@ import { main, messageOf } from './main.ts';
 import { plain } from './terminal.ts';
 import { commonOptions } from './usage.ts';
 
+/** An environment without data and without a server. */
+const nowhere = {
+  PETSTORE_DATA_DIR: '/dev/null/nowhere',
+  PETSTORE_PORT: '0',
+  PETSTORE_STAGING_PORT: '0',
+  PETSTORE_MESSAGES_PORT: '0',
+};
+
 /** Runs a command line that must not reach any data. Returns its exit code and both outputs. */
 async function petstore(...args: string[]) {
   let printed = '';
@@ -21,7 +29,7 @@ async function petstore(...args: string[]) {
     write: assert.fail,
     style: plain,
   };
-  return { code: await main(args, { PETSTORE_DATA_DIR: '/dev/null/nowhere' }, terminal), printed, errors };
+  return { code: await main(args, nowhere, terminal), printed, errors };
 }
 
 describe('help', () => {
@@ -86,7 +94,7 @@ describe('help', () => {
           match => match[1] ?? match[2] ?? match[3]!,
         );
         if (needNoData.test(args.join(' '))) continue;
-        // The command line is right; the data directory is not.
+        // The command line is right; the data directory and the ports are not.
         const { code, errors } = await petstore(...args);
         assert.equal(code, 1, `${line}: ${errors}`);
       }

@@ -26,9 +26,9 @@ export const health: Command = {
     'petstore health --wait 60s': 'after a start, until the server is ready',
   },
   async run({ options, config }) {
-    const url = readinessUrl(config);
     const waitMs = parseDuration(options['wait'] ?? '0s');
     if (waitMs === undefined) throw new UsageError('--wait must be a duration like 30s or 2m.');
+    const url = readinessUrl(config);
     const deadline = performance.now() + waitMs;
     while (true) {
       const { problem, value } = await check(url);
