@@ -27,7 +27,12 @@ export const asm3Columns: readonly (readonly [
   ['ANIMALSIZE', 'size', { small: 'Small', medium: 'Medium', large: 'Large', xlarge: 'Very Large' }],
   ['ANIMALDESCRIPTION', 'description'],
   ['ANIMALHEALTHPROBLEMS', 'specialNeedsNotes'],
-  ['ANIMALNEUTERED', 'traits.spayedNeutered', yesNo(), readFlag],
+  [
+    'ANIMALNEUTERED',
+    'traits.spayedNeutered',
+    yesNo(),
+    cell => answerIn(cell, 'traits.spayedNeutered') ?? readFlag(cell),
+  ],
   ['ANIMALNEUTEREDDATE', 'asm3NeuteredDate'],
   ['ANIMALMICROCHIP', 'microchip'],
   ['ANIMALTATTOO', 'tattoo'],
@@ -94,10 +99,9 @@ function readAnswer(cell: string): string {
   return cell === '1' || /^n/i.test(cell) ? 'no' : 'unknown';
 }
 
-/** Its `gkb`: 0 and all that begins with N are no, and all else is yes; `unknown` is unknown, all the same. */
+/** Its `gkb`: 0 and all that begins with N are no, and all else is yes; other usual answers count all the same. */
 function readFlag(cell: string): string {
-  if (answerIn(cell) === 'unknown') return 'unknown';
-  return cell === '0' || /^n/i.test(cell) ? 'no' : 'yes';
+  return answerIn(cell) ?? (/^n/i.test(cell) ? 'no' : 'yes');
 }
 
 /** Where an animal is that has left the shelter, or is not for adoption. */

@@ -58,9 +58,9 @@ export function cellOf({ field, member, kind }: PetColumn, pet: PetValues): stri
  * Returns the value of a cell as people write it; null for ''. A cell that is not of the column's kind stays a text, so that
  * validation rejects it and says what is valid.
  */
-export function cellValue({ kind, choices }: PetColumn, cell: string): unknown {
+export function cellValue({ name, kind, choices }: PetColumn, cell: string): unknown {
   if (cell === '' || (kind !== 'text' && cell.trim() === '')) return null;
-  if (choices) return choiceIn(choices, cell) ?? cell;
+  if (choices) return choiceIn(choices, cell, name) ?? cell;
   switch (kind) {
     case 'boolean': {
       const answer = answerIn(cell);

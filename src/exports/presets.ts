@@ -11,7 +11,7 @@ import {
   type PetContext,
   photoColumns,
 } from './derived.ts';
-import { answerIn, choiceIn } from './read-cells.ts';
+import { answerIn, choiceIn, sexAndNeuteredIn } from './read-cells.ts';
 import { siteColumns } from './site-columns.ts';
 
 /** The names of the presets. */
@@ -277,6 +277,8 @@ export function printCell({ own, derived, values }: PresetColumn, pet: PetValues
 export function parseCell(column: PresetColumn, cell: string, context: CellContext) {
   const { own, derived, values, read } = column;
   if (derived !== undefined && derived.parse === undefined) return {};
+  const described = describedSex(column, cell, context);
+  if (described !== undefined) return described;
   const isGiven = (values !== undefined || read !== undefined) && cell.trim() !== '';
   const text = isGiven ? valueWrittenAs(column, cell) : cell;
   if (own === undefined) return derived!.parse!(text, context);
@@ -286,6 +288,17 @@ export function parseCell(column: PresetColumn, cell: string, context: CellConte
   }
   if (own.member !== undefined) return { [own.field]: { [own.member]: value } };
   return { [own.field]: own.kind === 'json' ? replacing(context.pet?.[own.field], value) : value };
+}
+
+/** Returns the fields of a sex such as `F (spayed)`, beside which an empty cell for the second answer says nothing. */
+function describedSex({ from }: PresetColumn, cell: string, context: CellContext): PetValues | undefined {
+  if (from !== 'sex' && from !== 'traits.spayedNeutered') return undefined;
+  const described = sexAndNeuteredIn(from === 'sex' ? cell : context.cell('sex'));
+  if (described === undefined) return undefined;
+  const { sex, spayedNeutered } = described;
+  const isAnswered = context.cell('traits.spayedNeutered').trim() !== '';
+  if (from === 'sex') return { sex, ...(!isAnswered && { traits: { spayedNeutered } }) };
+  return isAnswered ? undefined : {};
 }
 
 /** Returns a date. @throws {CellError} also for a birth in the future, by more than a day because of time zones */
@@ -313,7 +326,7 @@ function valueWrittenAs({ own, values = {}, read }: PresetColumn, cell: string):
   if (found !== undefined) return found;
   const choices = own?.kind === 'boolean' ? ['true', 'false'] : (own?.choices ?? Object.keys(values));
   const positive = values['yes'] ?? values['true'];
-  const answer = positive === undefined ? undefined : answerIn(cell);
+  const answer = positive === undefined ? undefined : answerIn(cell, own?.name);
   if (answer === 'unknown') return own?.kind === 'boolean' ? '' : answer;
   const isYes = answer === answerIn(positive ?? '');
   const value =

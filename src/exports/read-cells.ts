@@ -4,13 +4,27 @@ import { DAY_MS, formatDate, parseDate } from '../lib/time.ts';
 const LENGTH_MAX = 64;
 
 const words = (text: string) => new Set(text.split(' '));
-const yes = words('y yes true t 1 x ✓ ✔');
-const no = words('n no false f 0');
+const yes = words('y yes true t 1 x ✓ ✔ ☑ ✅');
+const no = words('n no false f 0 ☐');
 const unknown = new Set(['u', 'unknown', 'unk', '?', 'n/a', 'na', 'not sure', 'not known', 'not tested', 'untested']);
 
-/** Returns the answer in a cell, in any case: `yes` for Y, TRUE, 1 and x; `undefined` if it is none. */
-export function answerIn(cell: string): 'yes' | 'no' | 'unknown' | undefined {
+/** The words that answer the question of one column. */
+const answerWords: Readonly<Record<string, Readonly<Record<string, 'yes' | 'no'>>>> = {
+  'traits.vaccinated': { utd: 'yes', 'up to date': 'yes', 'up-to-date': 'yes', current: 'yes' },
+  'traits.spayedNeutered': {
+    ...{ spayed: 'yes', neutered: 'yes', altered: 'yes', fixed: 'yes', castrated: 'yes' },
+    ...{ intact: 'no', entire: 'no', unaltered: 'no', 'not fixed': 'no', 'not spayed': 'no', 'not neutered': 'no' },
+  },
+};
+
+/**
+ * Returns the answer in a cell, in any case: `yes` for Y, TRUE, 1 and x; `undefined` if it is none.
+ * @param column the name of the column of `petstore`, whose own words count, too
+ */
+export function answerIn(cell: string, column = ''): 'yes' | 'no' | 'unknown' | undefined {
   const word = cell.trim().toLowerCase();
+  const own = answerWords[column]?.[word];
+  if (own !== undefined) return own;
   return yes.has(word) ? 'yes' : no.has(word) ? 'no' : unknown.has(word) ? 'unknown' : undefined;
 }
 
@@ -32,12 +46,24 @@ const synonyms: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Returns the choice that a cell names in any case, or by a usual word; `undefined` if it names none. */
-export function choiceIn(choices: readonly string[], cell: string): string | undefined {
+export function choiceIn(choices: readonly string[], cell: string, column?: string): string | undefined {
   const word = cell.trim().toLowerCase();
   if (choices.includes(word)) return word;
-  const answer = choices.includes('unknown') ? answerIn(word) : undefined;
+  const answer = choices.includes('unknown') ? answerIn(word, column) : undefined;
   if (answer !== undefined && choices.includes(answer)) return answer;
   return choices.find(choice => synonyms[choice]?.includes(word));
+}
+
+/** Returns both answers of a cell such as `F (spayed)` or `neutered male`; `undefined` unless it has exactly these two. */
+export function sexAndNeuteredIn(cell: string): { readonly sex: string; readonly spayedNeutered: string } | undefined {
+  const parts = cell.length > LENGTH_MAX ? [] : cell.toLowerCase().match(/[a-z]+/g);
+  if (parts?.length !== 2) return undefined;
+  for (const [one, other] of [parts, parts.toReversed()]) {
+    const sex = choiceIn(['female', 'male'], one!);
+    const spayedNeutered = answerWords['traits.spayedNeutered']![other!];
+    if (sex !== undefined && spayedNeutered !== undefined) return { sex, spayedNeutered };
+  }
+  return undefined;
 }
 
 /** The orders of the day, the month and the year in dates such as 5/1/2024. */

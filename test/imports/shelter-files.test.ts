@@ -316,6 +316,49 @@ overEachEngine(engine => {
       });
     });
 
+    it('can have answers in the words of their columns', async () => {
+      const key = await newOwner();
+      const list =
+        'Code,Name,Species,Sex,Neutered,Shots,Good with cats\nA,Rex,Dog,F,Spayed,UTD,☑\nB,Mia,Cat,m,intact,Up to date,☐\n' +
+        'C,Leo,Dog,neutered male,,current,\nD,Zoe,Cat,F (spayed),no,,\nE,Max,Dog,"Male, intact",,,\n';
+      const animals = await animalsOf(key, list);
+      const answersOf = ({ sex, traits, goodWith }: Reply['body']) => [
+        sex,
+        traits?.spayedNeutered,
+        traits?.vaccinated,
+        goodWith?.cats,
+      ];
+      assert.deepEqual(
+        ['A', 'B', 'C', 'D', 'E'].map(code => answersOf(animals[code])),
+        [
+          ['female', 'yes', 'yes', 'yes'],
+          ['male', 'no', 'yes', 'no'],
+          ['male', 'yes', 'yes', undefined],
+          ['female', 'no', undefined, undefined],
+          ['male', 'no', undefined, undefined],
+        ],
+      );
+      const again = await importing(key, list);
+      assert.deepEqual([again.unchanged, again.updated], [5, 0]);
+      const petfinder =
+        'ID,AnimalName,Type,Sex,Altered,Shots\nA,Rex,Dog,Spayed Female,,utd\nB,Mia,Cat,F,fixed,not current\n';
+      assert.deepEqual(errorsOf(await importing(key, petfinder, '?preset=petfinder')), ['3,Shots,invalid_value']);
+      const asm3 = await animalsOf(
+        await newOwner(),
+        'ANIMALCODE,ANIMALNAME,ANIMALSPECIES,ANIMALSEX,ANIMALNEUTERED\nA,Rex,Dog,Neutered male,\nB,Mia,Cat,F,Intact\n',
+        '?preset=asm3',
+      );
+      assert.deepEqual(answersOf(asm3['A']).slice(0, 2), ['male', 'yes']);
+      assert.deepEqual(answersOf(asm3['B']).slice(0, 2), ['female', 'no']);
+      const wrong = 'code,name,species,sex,neutered\nF,Rex,Dog,not spayed female,unspayd\nG,Rex,Dog,m/n,current\n';
+      assert.deepEqual(errorsOf(await importing(key, wrong)), [
+        '2,sex,invalid_value',
+        '2,neutered,invalid_value',
+        '3,sex,invalid_value',
+        '3,neutered,invalid_value',
+      ]);
+    });
+
     it('can have ages and weights as people write them', async () => {
       const key = await newOwner();
       const list =
