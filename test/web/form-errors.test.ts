@@ -96,4 +96,37 @@ describe('a form with errors', { skip: skipBrowser }, () => {
     assert.match((await page.locator('.errors').textContent())!, /Name is required\..*Website: /);
     await page.context().close();
   });
+
+  it('names the fields of the forms for operators', async () => {
+    const admin = await signedIn(service, { admin: true });
+    const page = await admin.newPage(browser);
+    await page.goto(`${origin}/operator/categories/2`);
+    await page.getByLabel('Name').fill('');
+    await page.getByLabel('Slug').fill('Big Cats');
+    await sendUnchecked(page, 'Save');
+    await requireSummary(page, { name: /The name must/, slug: /lower-case letters/ });
+    assert.equal(await page.getByLabel('Slug').inputValue(), 'Big Cats');
+    await page.getByLabel('Name').fill('Cat');
+    await page.getByLabel('Slug').fill('dog');
+    await sendUnchecked(page, 'Save');
+    await requireSummary(page, { slug: /dog/ });
+    await page.getByLabel('Merge into').fill('2');
+    await sendUnchecked(page, 'Merge category');
+    await requireSummary(page, { into: /itself/ });
+
+    const account = `${origin}/operator/accounts/${(await signedIn(service)).accountId}`;
+    await page.goto(account);
+    await page.getByLabel('Plan').selectOption('Enterprise');
+    await page.getByLabel('Requests per minute').fill('0');
+    await sendUnchecked(page, 'Save');
+    await requireSummary(page, { perMinute: /whole number from 1 to 1,000,000,000/, perDay: /both limits/ });
+    await sendUnchecked(page, 'Delete account');
+    await requireSummary(page, { confirmation: /exactly as it is shown/ });
+    assert.deepEqual(await violationsOn(page), []);
+    await page.goto(`${origin}/operator/accounts/${admin.accountId}`);
+    await page.getByLabel('Admin').uncheck();
+    await sendUnchecked(page, 'Save');
+    await requireSummary(page, { admin: /only active admin/ });
+    await page.context().close();
+  });
 });

@@ -85,8 +85,8 @@ describe('the pages for operators', { skip: skipBrowser }, () => {
     assert.equal(await limit(), '1000');
     await page.getByLabel('Plan').selectOption('Enterprise');
     await page.getByLabel('Requests per minute').fill('4321');
-    await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('needs both requests per minute and requests per day').waitFor();
+    await follow(page.getByRole('button', { name: 'Save' }));
+    assert.match(await page.locator('#perDay-error').innerText(), /needs both limits/);
     assert.equal(await page.getByLabel('Requests per minute').inputValue(), '4321');
     await page.getByLabel('Requests per day').fill('99999');
     await page.getByRole('button', { name: 'Save' }).click();
@@ -104,7 +104,7 @@ describe('the pages for operators', { skip: skipBrowser }, () => {
     await page.goto(`${origin}/operator/accounts/${person.accountId}`);
     await page.getByLabel('to confirm').fill('Leaving');
     await page.getByRole('button', { name: 'Delete account' }).click();
-    await page.getByText('exactly as it is shown').waitFor();
+    await page.locator('#confirmation-error').getByText('exactly as it is shown').waitFor();
     await page.getByLabel('to confirm').fill('Leaving "us" <b>');
     await page.getByLabel('Grace period').selectOption('7 days');
     await page.getByRole('button', { name: 'Delete account' }).click();
@@ -168,7 +168,7 @@ describe('the pages for operators', { skip: skipBrowser }, () => {
       await page.getByLabel('Name').fill('Alpacas');
       await page.getByLabel('Slug').fill('Not a slug');
       await page.getByRole('button', { name: 'Save' }).click();
-      await page.getByText('The slug has lower-case letters').waitFor();
+      await page.locator('#slug-error').getByText('lower-case letters').waitFor();
       await page.getByLabel('Slug').fill('alpacas');
       await page.getByRole('button', { name: 'Save' }).click();
       await page.getByText('The category is changed.').waitFor();
@@ -177,7 +177,7 @@ describe('the pages for operators', { skip: skipBrowser }, () => {
 
       await page.getByLabel('Merge into').fill('unknown-slug');
       await page.getByRole('button', { name: 'Merge category' }).click();
-      await page.getByText('There is no category').waitFor();
+      await page.locator('#into-error').getByText('There is no category').waitFor();
       await page.getByLabel('Merge into').fill('barnyard');
       await page.getByRole('button', { name: 'Merge category' }).click();
       await page.getByText('is merged into this one').waitFor();

@@ -31,8 +31,13 @@ const doneTexts = {
 /** Keys and webhooks of an account that its page shows; all of them are on the pages of keys and webhooks. */
 const SHOWN_MAX = 100;
 
-/** Returns the page of an account. @param error the error of a form */
-export async function accountView(visit: AccountVisit, account: Account, error?: string): Promise<View> {
+/** What is wrong with the form that was sent, by field; `''` for the whole form. */
+export type AccountErrors = Readonly<
+  Partial<Record<'perMinute' | 'perDay' | 'admin' | 'confirmation' | '', string | undefined>>
+>;
+
+/** Returns the page of an account, with the errors of the form that was sent. */
+export async function accountView(visit: AccountVisit, account: Account, errors?: AccountErrors): Promise<View> {
   const { site, query } = visit;
   const done = doneNotice(doneTexts, query.get('done'));
   const keys = (await listKeys(site.accounts, account.id)).reverse();
@@ -40,13 +45,13 @@ export async function accountView(visit: AccountVisit, account: Account, error?:
   return {
     title: account.name,
     styles,
-    errors: { '': error },
-    body: html`${error === undefined && done}
+    errors,
+    body: html`${errors === undefined && done}
 <p><a href="/operator/accounts">All accounts</a></p>
 <p>${stateBadges(account)}</p>
 ${accountFacts(account)}
 <p><a href="${pathWith('/operator/audit', { account: account.id })}">Its entries in the audit log</a></p>
-${!isOver && planForm(visit, account)}
+${!isOver && planForm(visit, account, errors)}
 <h2>Keys</h2>
 ${keyTable(keys, nowOf(site))}
 ${await webhookTables(visit, account.id)}
@@ -54,7 +59,7 @@ ${await usageTable(visit, account)}
 <h2>Bounds</h2>
 <p class="quiet">Event streams and lists that scan are those on this node.</p>
 ${await boundsTable(site, account)}
-${!isOver && [lifeForms(visit, account), deletionForm(visit, account)]}`,
+${!isOver && [lifeForms(visit, account), deletionForm(visit, account, errors)]}`,
   };
 }
 
@@ -80,7 +85,7 @@ function accountFacts(account: Account): Html {
   ]);
 }
 
-function planForm(visit: AccountVisit, account: Account): Html {
+function planForm(visit: AccountVisit, account: Account, errors: AccountErrors = {}): Html {
   const { form: sent } = visit;
   const isSent = sent.has('plan');
   const plan = sent.get('plan') ?? account.plan;
@@ -91,6 +96,7 @@ function planForm(visit: AccountVisit, account: Account): Html {
       type: 'number',
       value: sent.get(name) ?? account[name],
       hint: 'For Enterprise, which has limits of its own.',
+      error: errors[name],
       optional: true,
       min: 1,
       max: LIMIT_MAX,
@@ -108,6 +114,7 @@ ${form(visit, { action: `/operator/accounts/${account.id}`, submit: 'Save' }, [
   choices('checkbox', {
     name: 'admin',
     label: 'Rights',
+    error: errors.admin,
     choices: [
       {
         value: 'yes',
@@ -199,7 +206,7 @@ ${form(visit, { action: `/operator/accounts/${id}/suspend`, submit: 'Suspend acc
 ${form(visit, { action: `/operator/accounts/${id}/resume`, submit }, '')}`;
 }
 
-function deletionForm(visit: AccountVisit, { id, name, deleteAt }: Account): Html {
+function deletionForm(visit: AccountVisit, { id, name, deleteAt }: Account, errors: AccountErrors = {}): Html {
   if (deleteAt !== undefined) return html``;
   const { form: sent } = visit;
   const graces = Object.entries(GRACES).map(([value, label]) => ({
@@ -212,6 +219,10 @@ function deletionForm(visit: AccountVisit, { id, name, deleteAt }: Account): Htm
 deployments. Until then you can cancel. <code>petstore account transfer</code> keeps its animals.</p>
 ${form(visit, { action: `/operator/accounts/${id}/delete`, submit: 'Delete account', danger: true }, [
   select({ name: 'grace', label: 'Grace period', choices: graces }),
-  field({ name: 'confirmation', label: html`Type the name <strong><bdi>${name}</bdi></strong> to confirm` }),
+  field({
+    name: 'confirmation',
+    label: html`Type the name <strong><bdi>${name}</bdi></strong> to confirm`,
+    error: errors.confirmation,
+  }),
 ])}`;
 }

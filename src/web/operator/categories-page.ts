@@ -74,10 +74,13 @@ export const categoryPage = operatorPage({
     const { database, name: deployment } = found.deployment;
     const name = visit.form.get('name') ?? '';
     const slug = visit.form.get('slug')?.trim() ?? '';
-    return attempt(visit, found, async () => {
-      const error = nameError(name);
-      if (error !== undefined) throw new UserError(`The name ${error}.`);
-      if (slug.length > SLUG_LENGTH_MAX || !SLUG.test(slug)) throw new UserError(SLUG_RULE);
+    const error = nameError(name);
+    const errors = {
+      name: error && `The name ${error}.`,
+      slug: slug.length > SLUG_LENGTH_MAX || !SLUG.test(slug) ? SLUG_RULE : undefined,
+    };
+    if (errors.name !== undefined || errors.slug !== undefined) return categoryView(visit, found, errors);
+    return attempt(visit, found, 'slug', async () => {
       const actor = actorOf(visit);
       const { id } = found.category;
       await withSlugConflict(slug, () =>
@@ -96,7 +99,7 @@ export const mergePage = operatorPage({
     const found = await find(visit);
     if (found === undefined) return undefined;
     const { database, name: deployment } = found.deployment;
-    return attempt(visit, found, async () => {
+    return attempt(visit, found, 'into', async () => {
       const intoId = await targetOf(found.deployment, visit.form.get('into')?.trim() ?? '');
       const merge = { id: found.category.id, intoId };
       const actor = actorOf(visit);
@@ -133,11 +136,17 @@ async function find(visit: AccountVisit): Promise<Found | undefined> {
   }
 }
 
-async function attempt(visit: AccountVisit, found: Found, work: () => Promise<string>): Promise<PageResult> {
+/** Makes a change, and leads to the address that it returns. @param field what a refusal is about */
+async function attempt(
+  visit: AccountVisit,
+  found: Found,
+  field: 'slug' | 'into',
+  work: () => Promise<string>,
+): Promise<PageResult> {
   try {
     return { location: await work() };
   } catch (error) {
-    return categoryView(visit, found, errorText(error));
+    return categoryView(visit, found, { [field]: errorText(error) });
   }
 }
 
@@ -151,7 +160,11 @@ async function targetOf({ database }: Deployment, text: string): Promise<number>
   return rows[0].id;
 }
 
-async function categoryView(visit: AccountVisit, { deployment, category }: Found, error?: string): Promise<View> {
+async function categoryView(
+  visit: AccountVisit,
+  { deployment, category }: Found,
+  errors?: Readonly<Partial<Record<'name' | 'slug' | 'into', string | undefined>>>,
+): Promise<View> {
   const { database, name: on } = deployment;
   const { id, name, slug, placeholder, creatorId, createdAt } = category;
   const path = (await categoryPaths(database, [id])).get(id) ?? [];
@@ -163,8 +176,8 @@ async function categoryView(visit: AccountVisit, { deployment, category }: Found
   return {
     title: name,
     styles,
-    errors: { '': error },
-    body: html`${error === undefined && done}
+    errors,
+    body: html`${errors === undefined && done}
 <p><a href="${action(PATH)}">All categories on ${on}</a></p>
 ${placeholder === 1 && html`<p>${badge('warn', 'Placeholder')} An animal named this unknown id. Save a name to keep the category.</p>`}
 ${facts([
@@ -182,12 +195,19 @@ ${facts([
 ])}
 <h2>Name</h2>
 ${form(visit, { action: action(`${PATH}/${id}`), submit: 'Save' }, [
-  field({ name: 'name', label: 'Name', value: sent.get('name') ?? name, maxLength: NAME_LENGTH_MAX }),
+  field({
+    name: 'name',
+    label: 'Name',
+    value: sent.get('name') ?? name,
+    error: errors?.name,
+    maxLength: NAME_LENGTH_MAX,
+  }),
   field({
     name: 'slug',
     label: 'Slug',
     value: sent.get('slug') ?? slug,
     hint: 'Its unique short name for URLs.',
+    error: errors?.slug,
     maxLength: SLUG_LENGTH_MAX,
   }),
 ])}
@@ -199,6 +219,7 @@ ${form(visit, { action: action(`${PATH}/${id}/merge`), submit: 'Merge category',
     label: 'Merge into',
     value: sent.get('into'),
     hint: 'The id or the slug of the other category.',
+    error: errors?.into,
   }),
 ])}`,
   };
