@@ -76,7 +76,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   // Releases everything if the rest cannot be opened.
   await using opened = new AsyncDisposableStack();
   const opening = await openResources(options, opened);
-  const { databases, webhooks, limiter, emailSender, backups, tracing } = opening;
+  const { databases, webhooks, limiter, isUpgraded, emailSender, backups, tracing } = opening;
   const uploads = new UploadSlots({
     totals: UPLOADS_MAX,
     maxOf: account => boundOf(config.bounds, account, 'uploads'),
@@ -92,7 +92,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     jobs.get('production')?.wake('account_emails');
     jobs.get('production')?.wake('visitor_emails');
   };
-  const parts = { deployments, uploads, limiter, emailSender, emailQueued, usage, tracing, backups };
+  const parts = { deployments, uploads, limiter, isUpgraded, emailSender, emailQueued, usage, tracing, backups };
   const { addresses, metrics } = createAddresses(options, parts, opened);
   const resources = opened.move();
 
@@ -180,7 +180,7 @@ function createDeployments(
 }
 
 /** What the addresses are created from. */
-type Parts = Pick<Site, 'deployments' | 'limiter' | 'emailSender' | 'emailQueued' | 'backups'> & {
+type Parts = Pick<Site, 'deployments' | 'limiter' | 'isUpgraded' | 'emailSender' | 'emailQueued' | 'backups'> & {
   readonly uploads: UploadSlots;
   readonly usage: UsageRecorder;
   readonly tracing: Tracing | undefined;
@@ -191,7 +191,7 @@ type AddressMap = ReadonlyMap<AddressName, Address>;
 /** Creates an address for each deployment that is served, one for messages, and the metrics server. */
 function createAddresses(
   { config, clock, log, accessLog: lines }: AppOptions,
-  { deployments, uploads, limiter, usage, tracing, backups, ...email }: Parts,
+  { deployments, uploads, limiter, isUpgraded, usage, tracing, backups, ...email }: Parts,
   resources: AsyncDisposableStack,
 ): { readonly addresses: AddressMap; readonly metrics: MetricsServer | undefined } {
   const { database: production } = deployments.get('production')!;
@@ -232,7 +232,7 @@ function createAddresses(
     pagesUrl: tls => (addresses.get('production') ?? addresses.get('staging'))?.publicUrl(tls),
   };
   const site: Site = {
-    ...{ config, clock, log, limiter, deployments, backups, knownUrlOf, ...email },
+    ...{ config, clock, log, limiter, isUpgraded, deployments, backups, knownUrlOf, ...email },
     accounts: production,
     passwords: new PasswordHasher(),
     pageLimiter: new PageLimiter(config.pagesPerMinute, clock),

@@ -1,4 +1,4 @@
-import { type Params, query } from './schema.ts';
+import { type Database, type Params, query, sql } from './schema.ts';
 
 /** The fact with the URL at which the server that started last has the pages: for commands on its machine, and for links in e-mails. */
 export const PORTAL_FACT = 'portal-url';
@@ -34,3 +34,17 @@ export const storeFact = query((db, p: Params<{ name: string; value: string }>) 
 );
 
 export const deleteFact = query((db, p: Params<{ name: string }>) => db.deleteFrom('facts').where('name', '=', p.name));
+
+/** The fact that no older release serves a PostgreSQL database; its first use has given it its name. */
+const UPGRADED = 'long-values';
+
+/**
+ * Records that every process which serves a PostgreSQL database knows the migration `0042-long-values`. Before that, its
+ * data and pages must be such that an older release can use them, too.
+ */
+export async function recordUpgraded(database: Database): Promise<void> {
+  await database.write(tx => tx.run(insertFact, { name: UPGRADED, value: 'left out' }));
+}
+
+/** Whether no older release serves a PostgreSQL database, in SQL. */
+export const isUpgraded = sql<boolean>`exists (select 1 from facts where name = ${sql.lit(UPGRADED)})`;

@@ -2,7 +2,7 @@ import type { Environment } from './backup/postgres-programs.ts';
 import type { ScheduledBackups } from './backup/scheduled/job.ts';
 import type { Config } from './config.ts';
 import type { Webhooks } from './deployment.ts';
-import { leaveOutLongValues } from './events/long-values.ts';
+import { recordUpgraded } from './facts.ts';
 import type { Clock } from './lib/clock.ts';
 import { openOutgoingClient } from './lib/http/client/client.ts';
 import type { LineWriter } from './lib/line-writer.ts';
@@ -48,6 +48,8 @@ export interface Resources {
   readonly photoStores: Readonly<Record<DeploymentName, PhotoStore>>;
   readonly webhooks: Webhooks;
   readonly limiter: Limiter;
+  /** Reports whether no older release serves the databases, as far as this process knows. */
+  isUpgraded(): boolean;
   /** Absent without a mail server. */
   readonly emailSender: EmailSender | undefined;
   /** Absent without scheduled backups. */
@@ -73,7 +75,7 @@ export async function openResources(options: AppOptions, opened: AsyncDisposable
   const photos = isServed ? await openLocation(location) : undefined;
   const isAlone = config.valkeyUrl === undefined;
   if (photos !== undefined && !isAlone) await claimLocation(databases.production, photos);
-  const limiter = await openCounts(options, databases, tracing, opened);
+  const { limiter, isUpgraded } = await openCounts(options, databases, tracing, opened);
   if (photos !== undefined)
     await (isAlone
       ? claimLocation(databases.production, photos, ALONE)
@@ -85,7 +87,7 @@ export async function openResources(options: AppOptions, opened: AsyncDisposable
     production: await openPhotoStore(production.photos),
     staging: await openPhotoStore(staging.photos),
   };
-  return { databases, photoStores, webhooks, limiter, emailSender, backups, tracing };
+  return { databases, photoStores, webhooks, limiter, isUpgraded, emailSender, backups, tracing };
 }
 
 /** Loads what exports traces only if there is a collector. It is closed last, because everything else adds spans. */
@@ -148,14 +150,19 @@ async function openCounts(
   databases: Databases,
   tracing: Tracing | undefined,
   opened: AsyncDisposableStack,
-): Promise<Limiter> {
+): Promise<Pick<Resources, 'limiter' | 'isUpgraded'>> {
+  let isUpgraded = databases.production.engine === 'sqlite';
   const limiter = await openLimiter({
     ...{ database: databases.production, clock, log, ...(valkeyUrl !== undefined && { valkeyUrl }) },
-    onUpgraded: () => Promise.all(Object.values(databases).map(leaveOutLongValues)),
+    async onUpgraded() {
+      await Promise.all(Object.values(databases).map(recordUpgraded));
+      isUpgraded = true;
+    },
   });
   opened.defer(() => limiter.close());
   // Without Valkey, counts are in memory.
-  return valkeyUrl === undefined ? limiter : (tracing?.limiter(limiter) ?? limiter);
+  const traced = valkeyUrl === undefined ? undefined : tracing?.limiter(limiter);
+  return { limiter: traced ?? limiter, isUpgraded: () => isUpgraded };
 }
 
 async function openMail(settings: EmailSettings, tracing: Tracing | undefined): Promise<EmailSender> {

@@ -1,9 +1,10 @@
+import { isUpgraded } from '../facts.ts';
 import type { EventKind, KeysetParams, Params, Reader, Transaction } from '../schema.ts';
 import { keysetPage, queriesByShape, query, selectJsonNumbers, sql } from '../schema.ts';
 import { type AuditColumns, auditColumnsOf } from './audit-columns.ts';
 import { countEventBytes } from './bytes.ts';
 import type { Event, NewEvent } from './event.ts';
-import { mayLeaveOut, recordReplaced, withoutLongValues } from './long-values.ts';
+import { recordReplaced, withoutLongValues } from './long-values.ts';
 
 /**
  * Records an event in the transaction of the change, with the origin of the transaction for the audit log. The event log
@@ -110,7 +111,7 @@ const insertEvent = query((db, p: Params<InsertedEvent>) =>
 const insertShortened = query((db, p: Params<InsertedEvent & { whole: string | null }>) =>
   db.insertInto('events').values({
     ...sharedValues(p),
-    data: sql`case when ${mayLeaveOut} then cast(${p.data} as text) else cast(${p.whole} as text) end`,
+    data: sql`case when ${isUpgraded} then cast(${p.data} as text) else cast(${p.whole} as text) end`,
   }),
 );
 
@@ -133,7 +134,7 @@ const insertEvents = query((db, p: Params<{ at: number; rows: string }>, engine)
         ? sql`select ${p.at}, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6
               from json_each(${p.rows})`
         : sql`select cast(${p.at} as bigint), row ->> 0, row ->> 1, (row ->> 2)::bigint, (row ->> 3)::bigint,
-                case when row ->> 7 is null or ${mayLeaveOut} then row ->> 4 else row ->> 7 end,
+                case when row ->> 7 is null or ${isUpgraded} then row ->> 4 else row ->> 7 end,
                 row ->> 5, (row ->> 6)::bigint
               from json_array_elements(cast(${p.rows} as json)) with ordinality as rows (row, number) order by number`,
     ),

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { onEachEngine } from '../../test/support/engines.ts';
 import { databaseSize } from '../database-size.ts';
+import { recordUpgraded } from '../facts.ts';
 import { testClock } from '../lib/clock.ts';
 import { petHistory } from '../pets/history.ts';
 import type { NewPet, PetPatch } from '../pets/pet.ts';
@@ -10,7 +11,7 @@ import { createPet, deletePet, updatePet } from '../pets/pets.ts';
 import { type Database, type Params, query } from '../schema.ts';
 import { eventBytesOf } from './bytes.ts';
 import type { Actor } from './event.ts';
-import { leaveOutLongValues, withLongValues } from './long-values.ts';
+import { withLongValues } from './long-values.ts';
 import { assignPositions, eventsAfter } from './ordering.ts';
 import { listEvents } from './public/list-events.ts';
 
@@ -24,7 +25,7 @@ onEachEngine(engine => {
   async function open({ leavesOut = true } = {}) {
     const clock = testClock(START);
     const database = await engine.open({ clock });
-    if (leavesOut) await leaveOutLongValues(database);
+    if (leavesOut) await recordUpgraded(database);
     return {
       clock,
       database,
@@ -159,7 +160,7 @@ onEachEngine(engine => {
         const { id } = await create({ description: first });
         assertAtMost(300, (await database.all(lengths, {}))[0]!.length);
         await update(id, { description: second });
-        await leaveOutLongValues(database);
+        await recordUpgraded(database);
         await update(id, { name: 'y' });
         await update(id, { description: third });
         await remove(id);

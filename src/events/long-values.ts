@@ -1,6 +1,5 @@
-import { insertFact } from '../facts.ts';
 import { type PetState, petFields } from '../pets/pet.ts';
-import { type Database, type Params, query, type Reader, selectJsonNumbers, sql, type Transaction } from '../schema.ts';
+import { type Params, query, type Reader, selectJsonNumbers, sql, type Transaction } from '../schema.ts';
 import type { Event, NewEvent } from './event.ts';
 
 // Each long value of an animal is stored once. While the animal has it, it is in its row, and the events leave it out. The
@@ -110,20 +109,6 @@ function previousValue(
   const { pet, was } = JSON.parse(row.data) as PetData;
   return (row.action === 'deleted' ? pet : was)?.[member] ?? undefined;
 }
-
-/**
- * Lets the events of a database leave out long values from now on. Call it once every process that serves the database
- * knows this migration: an older release would show the events without these values.
- */
-export async function leaveOutLongValues(database: Database): Promise<void> {
-  await database.write(tx => tx.run(insertFact, { name: LEFT_OUT, value: 'left out' }));
-}
-
-/** The name of the fact that allows it. */
-const LEFT_OUT = 'long-values';
-
-/** Whether events may leave out long values, in SQL. */
-export const mayLeaveOut = sql<boolean>`exists (select 1 from facts where name = ${sql.lit(LEFT_OUT)})`;
 
 type LongColumns = { readonly id: number } & { readonly [K in LongMember]: string | null };
 

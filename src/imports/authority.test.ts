@@ -5,6 +5,7 @@ import { type Engine, onEachEngine } from '../../test/support/engines.ts';
 import { addImporters } from '../../test/support/import-accounts.ts';
 import { suspendAccount } from '../accounts/accounts.ts';
 import { eventsOf } from '../events/log.ts';
+import { recordUpgraded } from '../facts.ts';
 import { createKey, revokeKey, rotateKey } from '../keys/keys.ts';
 import { testClock } from '../lib/clock.ts';
 import { liftBan, newBan } from '../limits/bans.ts';
@@ -27,6 +28,7 @@ async function openStore(engine: Engine, deployment: DeploymentName, expiresAt?:
   const clock = testClock(NOON);
   const accounts = await engine.open({ clock });
   const database = deployment === 'production' ? accounts : await engine.open({ clock });
+  await recordUpgraded(database);
   const origin = await addImporters(accounts, deployment, expiresAt);
   const job = importJob({ database, accounts, rules: { categories: 'open', bounds: {} }, now: () => clock.now() });
   const options: ImportOptions = {

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { type Engine, onEachEngine } from '../../test/support/engines.ts';
 import { addImporters } from '../../test/support/import-accounts.ts';
 import { deleteOldEventBytes, eventBytesOf } from '../events/bytes.ts';
+import { recordUpgraded } from '../facts.ts';
 import { testClock } from '../lib/clock.ts';
 import { DAY_MS, HOUR_MS } from '../lib/time.ts';
 import { createPet, deletePet } from '../pets/pets.ts';
@@ -22,6 +23,7 @@ const origin = { accountId: 1, sessionId: 1, requestId: 'r', address: '192.0.2.1
 async function openStore(engine: Engine, bounds: BoundSettings) {
   const clock = testClock(NOON);
   const database = await engine.open({ clock });
+  await recordUpgraded(database);
   await addImporters(database);
   const job = importJob({
     database,

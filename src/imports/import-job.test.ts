@@ -4,6 +4,7 @@ import { type Engine, onEachEngine } from '../../test/support/engines.ts';
 import { addImporters } from '../../test/support/import-accounts.ts';
 import { steps } from '../accounts/deletion/steps.ts';
 import { findCategory } from '../categories/rows.ts';
+import { recordUpgraded } from '../facts.ts';
 import { createHold } from '../holds/holds.ts';
 import { testClock } from '../lib/clock.ts';
 import { StorageError } from '../lib/storage/database.ts';
@@ -25,6 +26,7 @@ const owner = { accountId: 1, admin: false };
 async function openStore(engine: Engine, bounds: BoundSettings = {}) {
   const clock = testClock(NOON);
   const database = await engine.open({ clock });
+  await recordUpgraded(database);
   const rules = { categories: 'open', bounds } as const;
   const job = importJob({ database, accounts: database, rules, now: () => clock.now() });
   const options: ImportOptions = {

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { problem, problemOf } from '../errors.ts';
 import { eventBytesOf } from '../events/bytes.ts';
+import { isUpgraded } from '../facts.ts';
 import { authoritiesOf } from '../keys/authority.ts';
 import { batchJob } from '../lib/jobs/batch-job.ts';
 import type { JobType } from '../lib/jobs/job-loop.ts';
@@ -12,7 +13,7 @@ import type { CategoryRules } from './apply-row.ts';
 import { dependentOf, endings, handOverImports } from './authority.ts';
 import { TOO_MANY_BYTES } from './budget.ts';
 import { cleanUp } from './clean-up.ts';
-import type { ImportRow } from './import.ts';
+import { HELD, type ImportRow } from './import.ts';
 import { afterAnimals } from './photos/completion.ts';
 import { checkRemovals, needsRemovals, removePets } from './removals.ts';
 import { runImportStep } from './steps.ts';
@@ -36,9 +37,15 @@ export function importJob(deps: ImportDeps): JobType<never, 'imports'> {
   return batchJob('imports', () => runStep(deps));
 }
 
+/** Whether an import that was held may begin. */
+const mayBegin = sql<boolean>`exists (select 1 from imports where due_at = ${sql.lit(HELD)}) and ${isUpgraded}`;
+
 /** The time of the earliest step. */
 export const nextImportStep: NextDue = db =>
-  db.selectFrom('imports').select(sql<number | null>`min(due_at)`.as('dueAt')).where('due_at', 'is not', null);
+  db
+    .selectFrom('imports')
+    .select(sql<number | null>`case when ${mayBegin} then 0 else min(due_at) end`.as('dueAt'))
+    .where('due_at', '<', HELD);
 
 /** The pause after a step while requests are served, so that their writes are not delayed. */
 const PAUSE_MS = 2;
@@ -131,5 +138,11 @@ const postpone = query((db, p: Params<{ id: number; dueAt: number }>) =>
 );
 
 const nextDue = query((db, p: Params<{ now: number }>) =>
-  db.selectFrom('imports').selectAll().where('due_at', '<=', p.now).orderBy('due_at').orderBy('id').limit(1),
+  db
+    .selectFrom('imports')
+    .selectAll()
+    .where(eb => eb.or([eb('due_at', '<=', p.now), eb.and([eb('due_at', '=', HELD), isUpgraded])]))
+    .orderBy('due_at')
+    .orderBy('id')
+    .limit(1),
 );

@@ -163,6 +163,12 @@ export function importTitle({ id, dry_run }: ImportRow): string {
   return `${dry_run === 0 ? 'Import' : 'Preview'} ${id}`;
 }
 
+/**
+ * The due time of an import that waits until no older release serves its database: that would read the rows in its own way.
+ * No clock reaches it.
+ */
+export const HELD = Number.MAX_SAFE_INTEGER;
+
 /** Reports whether an import waits for the end of a ban. */
 export function isPaused(row: ImportRow): row is ImportRow & { readonly paused_until: number } {
   return row.ended_at === null && row.paused_until !== null;

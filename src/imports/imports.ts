@@ -1,11 +1,14 @@
+import type { Expression } from 'kysely';
 import { problem } from '../errors.ts';
 import type { Actor } from '../events/event.ts';
+import { isUpgraded } from '../facts.ts';
 import { type Page, type PageRequest, paginate } from '../lib/http/pagination/paginate.ts';
 import { Problem } from '../lib/http/problem.ts';
 import type { SessionOrigin } from '../lib/origin.ts';
 import { isUniqueViolation } from '../lib/storage/database.ts';
 import type { BoundSettings } from '../plans/plan.ts';
 import {
+  type Database,
   type KeysetParams,
   keysetPage,
   type Params,
@@ -17,7 +20,7 @@ import {
 } from '../schema.ts';
 import { uploadError } from './authority.ts';
 import { chargeRows, returnRows, TOO_MANY_BYTES, TOO_MANY_ROWS } from './budget.ts';
-import { type ImportRow, importById, KEEPS_FILE } from './import.ts';
+import { HELD, type ImportRow, importById, KEEPS_FILE } from './import.ts';
 import { TOO_MANY } from './removals.ts';
 
 /** How many ended imports of an account are kept, and for how long at most. */
@@ -122,14 +125,20 @@ const pageQuery = queriesByShape(['descending'], ({ descending }: { readonly des
 
 const FIRST_STATE = sql<ImportRow['state']>`case when mode = 'replace' then 'checking' else 'applying' end`;
 
-const activate = query((db, p: Params<{ id: number; now: number }>) =>
+/** When an import is due that begins. */
+const beginning = (now: Expression<number>, engine: Database['engine']) =>
+  engine === 'sqlite'
+    ? now
+    : sql<number>`case when ${isUpgraded} then cast(${now} as bigint) else ${sql.lit(HELD)} end`;
+
+const activate = query((db, p: Params<{ id: number; now: number }>, engine) =>
   db
     .updateTable('imports')
     .set({
       state: FIRST_STATE,
       up_to_id: sql<number>`coalesce((select max(id) from pets where pets.account_id = imports.account_id), 0)`,
       started_at: p.now,
-      due_at: p.now,
+      due_at: beginning(p.now, engine),
     })
     .where('id', '=', p.id)
     .where('state', '=', sql.lit('receiving'))
@@ -166,12 +175,13 @@ const deleteOutcome = query((db, p: Params<{ id: number }>) =>
 type RestartValues = { id: number; origin: string; confirmed: number | null; now: number };
 
 /** Begins again with the first chunk, unless one of them is deleted already. */
-const restart = query((db, p: Params<RestartValues>) => {
+const restart = query((db, p: Params<RestartValues>, engine) => {
   const zero = sql.lit(0);
   return db
     .updateTable('imports')
     .set({
-      ...{ dry_run: zero, origin: p.origin, confirmed: p.confirmed, started_at: p.now, due_at: p.now, ended_at: null },
+      ...{ dry_run: zero, origin: p.origin, confirmed: p.confirmed, started_at: p.now, ended_at: null },
+      due_at: beginning(p.now, engine),
       ...{ state: FIRST_STATE, next_chunk: zero, after_id: zero, rows_read: zero, removals: null, existing: null },
       ...{ created: zero, updated: zero, unchanged: zero, failed: zero, removed: zero },
       ...{ photos_wanted: zero, photos_failed: zero },

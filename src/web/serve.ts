@@ -12,6 +12,7 @@ import {
   clearCookie,
   cookieNames,
   cookieOf,
+  formTokenOf,
   isFormToken,
   maskedTokenOf,
   setCookie,
@@ -170,7 +171,7 @@ export class PageHandler {
     const tokenField = () => {
       const own = (signedIn && secret) ?? visitor ?? newSecret();
       if (own !== secret && own !== visitor) cookies.push(setCookie(names.visitor, own));
-      return html`<input type="hidden" name="token" value="${maskedTokenOf(own)}">`;
+      return html`<input type="hidden" name="token" value="${this.#site.isUpgraded() ? maskedTokenOf(own) : formTokenOf(own)}">`;
     };
     const refused = refusalOf(page, request, signedIn);
     const markdownUrl = (href: string) => (href.startsWith('/') ? request.publicUrl + this.#twinLink(href) : href);
@@ -193,7 +194,7 @@ export class PageHandler {
     return this.#content(request.publicUrl, text, {
       status: result.status ?? (errorSummary(result.errors) === undefined ? 200 : 422),
       locates: result.locates === true,
-      compressible: page.showsSecret !== true,
+      compressible: page.showsSecret !== true && this.#site.isUpgraded(),
       cookies: [...cookies, ...(result.cookies ?? [])],
     });
   }

@@ -27,6 +27,8 @@ export interface Site {
   readonly emailSender: EmailSender | undefined;
   /** Absent if no backups are scheduled. */
   readonly backups: Pick<ScheduledBackups, 'status'> | undefined;
+  /** Reports whether no older release serves the databases: one refuses masked tokens of forms. */
+  isUpgraded(): boolean;
   /** Notifies the jobs that a link by e-mail was queued. */
   emailQueued(): void;
   /** The deployment whose address has the pages of accounts: production, or staging if production is not served. */

@@ -8,6 +8,7 @@ import type { AccountVisit, View } from '../../web/page.ts';
 import { badge, facts, table } from '../../web/parts.ts';
 import { rowsRefusal } from '../budget.ts';
 import {
+  HELD,
   type ImportError,
   type ImportRow,
   importErrors,
@@ -70,6 +71,7 @@ export async function importView(visit: AccountVisit, row: ImportRow, now: numbe
     }),
     body: html`${outcomeNotice(row)}
 ${refusal !== undefined && error === undefined && notice('alert', refusal.message)}
+${row.due_at === HELD && notice('status', html`<p>It begins once every server of this store has the new version.</p>`)}
 <div id="progress"${isRunning && html` data-running="yes"`}>${isRunning && progressView(row)}
 ${facts([
   [

@@ -10,6 +10,7 @@ import { addImporters } from '../../../test/support/import-accounts.ts';
 import { hashOf, image } from '../../../test/support/photos.ts';
 import { temporaryDirectory } from '../../../test/support/temporary-directory.ts';
 import { steps } from '../../accounts/deletion/steps.ts';
+import { recordUpgraded } from '../../facts.ts';
 import { revokeKey } from '../../keys/keys.ts';
 import { testClock } from '../../lib/clock.ts';
 import { openOutgoingClient } from '../../lib/http/client/client.ts';
@@ -75,6 +76,7 @@ async function openStore(
   const server = await startPhotoServer(t);
   const clock = testClock(NOON);
   const database = await engine.open({ clock });
+  await recordUpgraded(database);
   const encoder = new PhotoEncoder({ log: silent });
   t.after(() => encoder.close());
   const names: Record<string, string[]> = {
