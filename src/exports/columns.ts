@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
 import { petFields } from '../pets/pet.ts';
-import { answerIn, choiceIn } from './read-cells.ts';
+import { answerIn, chipsIn, choiceIn } from './read-cells.ts';
 
 /** A column of a table of pets: a field that callers write, or a member of one that is an object. */
 export interface PetColumn {
@@ -67,7 +67,7 @@ export function cellValue({ name, kind, choices }: PetColumn, cell: string): unk
       return answer === undefined ? cell : answer === 'unknown' ? null : answer === 'yes';
     }
     case 'list':
-      return listOf(cell);
+      return listOf(cell, name);
     case 'json':
       return jsonOf(cell);
     case 'integer':
@@ -80,11 +80,14 @@ export function cellValue({ name, kind, choices }: PetColumn, cell: string): unk
 }
 
 /** Returns the items of a list in JSON, or between commas, semicolons or line breaks. */
-function listOf(cell: string): unknown {
+function listOf(cell: string, name: string): unknown {
   const value = jsonOf(cell);
   if (typeof value === 'object') return value;
   const items = cell.split(/[,;\n]/).map(item => item.trim());
-  return items.filter(item => item !== '');
+  const given = items.filter(item => item !== '');
+  if (name !== 'microchips') return given;
+  const chips = chipsIn(given);
+  return chips.length === 0 ? null : chips;
 }
 
 function jsonOf(cell: string): unknown {

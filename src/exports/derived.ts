@@ -6,7 +6,7 @@ import { DAY_MS, parseDate } from '../lib/time.ts';
 import { Age } from '../pets/profile.ts';
 import { photoPath, type RecordedPhoto } from '../photos/photo.ts';
 import type { PetValues } from './columns.ts';
-import { birthIn, choiceIn, type DateOrder, dateIn, weightIn } from './read-cells.ts';
+import { birthIn, chipsIn, choiceIn, type DateOrder, dateIn, weightIn } from './read-cells.ts';
 import { typeOf } from './species.ts';
 
 /** What columns are written from besides the fields of a pet. */
@@ -225,7 +225,8 @@ export const derivedColumns: Readonly<Record<string, DerivedColumn>> = {
     print: ({ microchips }) => (microchips as readonly string[] | undefined)?.[0] ?? '',
     parse(cell, { pet }) {
       const others = ((pet?.['microchips'] as readonly string[] | undefined) ?? []).slice(1);
-      const microchips = cell === '' ? others : [cell, ...others.filter(other => other !== cell)];
+      const [first] = chipsIn([cell.trim()]);
+      const microchips = !first ? others : [first, ...others.filter(other => other !== first)];
       return { microchips: microchips.length === 0 ? null : microchips };
     },
   },

@@ -191,12 +191,12 @@ export function weightIn(cell: string, unit?: string): { readonly value: number;
 const spans = { y: 365.25 * DAY_MS, mo: 30.4375 * DAY_MS, w: 7 * DAY_MS, d: DAY_MS };
 
 /**
- * Returns the day of birth (YYYY-MM-DD) of an age such as `2 years 3 months`, `8 wks` or `4`, which are years, and the
- * days that it is exact to; `undefined` if the cell has no age.
+ * Returns the day of birth (YYYY-MM-DD) of an age such as `2 years 3 months`, `about 8 wks`, `2y3m` or `4`, which are years,
+ * and the days that it is exact to; `undefined` if the cell has no age.
  */
 export function birthIn(cell: string, now: number): { readonly date: string; readonly days: number } | undefined {
   if (cell.length > LENGTH_MAX) return undefined;
-  const text = cell.trim().toLowerCase();
+  const text = cell.trim().toLowerCase().replace(ABOUT, '');
   const parts = /^\d{1,2}([.,]\d{1,2})?$/.test(text) ? [[text, text, 'y']] : [...text.matchAll(AGE_PART)];
   const isWhole = parts.map(([part]) => part).join('').length === text.length;
   if (parts.length === 0 || !isWhole) return undefined;
@@ -207,5 +207,12 @@ export function birthIn(cell: string, now: number): { readonly date: string; rea
 }
 
 const AGE_PART =
-  /(\d{1,4}(?:[.,]\d{1,2})?) *(y|yrs?|years?|m|mos?|mths?|months?|w|wks?|weeks?|d|days?)\b\.?(?: old)?(?:,? *(?:and *)?)/g;
+  /(\d{1,4}(?:[.,]\d{1,2})?) *(y\/?o|y|yrs?|years?|m|mos?|mths?|months?|w|wks?|weeks?|d|days?)(?![a-z])\.?(?: old)?(?:,? *(?:and *)?)/g;
+const ABOUT = /^(?:~|(?:about|around|approx|approximately|ca|circa|est|estimated)\b\.?) */;
 const AGE_MAX_MS = 200 * spans.y;
+
+/** Returns a list without the words for no microchip, and numbers without the spaces and hyphens between their digits. */
+export function chipsIn(items: readonly string[]): string[] {
+  const chips = items.filter(item => !/^(no|none|n\/a)$/i.test(item));
+  return chips.map(item => (/^[\d -]+$/.test(item) ? item.replaceAll(/[ -]/g, '') : item));
+}

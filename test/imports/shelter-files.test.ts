@@ -359,6 +359,32 @@ overEachEngine(engine => {
       ]);
     });
 
+    it('can have microchips as people write them', async () => {
+      const chips = [
+        '985 112 003 456 789',
+        '985-112-003-456-780',
+        'none',
+        'No',
+        'N/A',
+        '0A12345678',
+        '985112003456789 985112003456780',
+      ];
+      const lines = chips.map((chip, row) => `${row},Rex,Dog,${chip}\n`).join('');
+      for (const [names, query] of [
+        ['code,name,species,microchip', ''],
+        ['ANIMALCODE,ANIMALNAME,ANIMALSPECIES,ANIMALMICROCHIP', '?preset=asm3'],
+      ] as const) {
+        const key = await newOwner();
+        const result = await importing(key, `${names}\n${lines}`, query);
+        assert.deepEqual(errorsOf(result), [`8,${names.split(',')[3]},invalid_value`]);
+        const { body } = await call(key, 'GET', '/pets?owner=me&view=full');
+        assert.deepEqual(
+          body.map(({ microchips }: Reply['body']) => microchips?.[0]),
+          ['985112003456789', '985112003456780', undefined, undefined, undefined, '0A12345678'],
+        );
+      }
+    });
+
     it('can have ages and weights as people write them', async () => {
       const key = await newOwner();
       const list =
@@ -374,6 +400,25 @@ overEachEngine(engine => {
       );
       const again = await importing(key, list);
       assert.deepEqual([again.unchanged, again.updated], [3, 0]);
+      const ages = [
+        '3 yo',
+        '3y/o',
+        '2y3m',
+        '2Y 3M',
+        'approx. 2 years',
+        'About 2 years',
+        '~2 yrs',
+        'est 27 mos',
+        '3 y.o',
+      ];
+      const lines = ages.map((age, row) => `E-${row},Max,Dog,${age}\n`);
+      const read = await importing(key, `code,name,species,age\n${lines.join('')}`);
+      assert.deepEqual([read.created, errorsOf(read)], [8, ['10,age,invalid_value']]);
+      const { body } = await call(key, 'GET', '/pets?owner=me&view=full&limit=100');
+      const births = body.filter(({ externalId }: Reply['body']) => externalId.startsWith('E-'));
+      const [yo, yo2, years, years2, about, about2, tilde, months] = births.map((pet: Reply['body']) => pet.birthDate);
+      assert.ok(yo === yo2 && yo < years && years === years2 && years < about && about === about2 && about === tilde);
+      assert.equal(months, years);
       const wrong = await importing(key, 'code,name,species,weight,age\nD,Max,Dog,12,old\n');
       assert.deepEqual(errorsOf(wrong), ['2,weight,invalid_value', '2,age,invalid_value']);
     });
