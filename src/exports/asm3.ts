@@ -1,6 +1,6 @@
 import type { PetValues } from './columns.ts';
 import { ageOf, type CellContext, CellError, type DerivedColumn, dateOf, weightOf } from './derived.ts';
-import { answerIn } from './read-cells.ts';
+import { answerIn, isNothing } from './read-cells.ts';
 
 /**
  * The columns of Animal Shelter Manager, as its import reads them and its export writes them
@@ -167,7 +167,7 @@ function whereaboutsIn(context: CellContext): PetValues {
 }
 
 function whereaboutsOf(cell: CellContext['cell']): Whereabouts | undefined {
-  const isGiven = (name: string) => cell(name).trim() !== '';
+  const isGiven = (name: string) => !isNothing(cell(name));
   const isTrue = (name: string) => isGiven(name) && readFlag(cell(name).trim()) === 'yes';
   if (isTrue('asm3Euthanized')) return euthanized;
   if (isGiven('asm3Deceased')) return died;
@@ -198,7 +198,7 @@ function dateIn(cell: string, context: CellContext): string | undefined {
 
 /** Reports an error in the date, and then reads the row as a whole. */
 function datedWhereabouts(cell: string, context: CellContext): PetValues {
-  if (cell.trim() !== '') dateOf(cell, context);
+  if (!isNothing(cell)) dateOf(cell, context);
   return whereaboutsIn(context);
 }
 
@@ -241,10 +241,10 @@ export const asm3DerivedColumns: Readonly<Record<string, DerivedColumn>> = {
       return { breeds: isMixed ? { secondary: cell, mixed: true } : { secondary: null } };
     },
   },
-  asm3Age: { parse: (cell, context) => (cell.trim() === '' ? {} : ageOf(cell, context)) },
+  asm3Age: { parse: (cell, context) => (isNothing(cell) ? {} : ageOf(cell, context)) },
   asm3NeuteredDate: {
     parse(cell, context) {
-      if (cell.trim() === '') return {};
+      if (isNothing(cell)) return {};
       dateOf(cell, context);
       return { traits: { spayedNeutered: 'yes' } };
     },
@@ -253,7 +253,7 @@ export const asm3DerivedColumns: Readonly<Record<string, DerivedColumn>> = {
   asm3Intake: {
     print: ({ intake }) => (intake as { date: string } | undefined)?.date ?? '',
     parse(cell, context) {
-      if (cell.trim() === '') return { intake: null };
+      if (isNothing(cell)) return { intake: null };
       const kind = !context.pet?.['intake'] && { kind: kindOfIntake(context.cell) };
       return { intake: { date: dateOf(cell, context), ...kind } };
     },

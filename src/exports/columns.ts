@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
 import { petFields } from '../pets/pet.ts';
-import { answerIn, chipsIn, choiceIn } from './read-cells.ts';
+import { answerIn, chipsIn, choiceIn, isNoChoice, isNothing } from './read-cells.ts';
 
 /** A column of a table of pets: a field that callers write, or a member of one that is an object. */
 export interface PetColumn {
@@ -59,8 +59,8 @@ export function cellOf({ field, member, kind }: PetColumn, pet: PetValues): stri
  * validation rejects it and says what is valid.
  */
 export function cellValue({ name, kind, choices }: PetColumn, cell: string): unknown {
-  if (cell === '' || (kind !== 'text' && cell.trim() === '')) return null;
-  if (choices) return choiceIn(choices, cell, name) ?? cell;
+  if (cell === '' || (kind !== 'text' && isNothing(cell))) return null;
+  if (choices) return choiceIn(choices, cell, name) ?? (isNoChoice(choices, cell) ? null : cell);
   switch (kind) {
     case 'boolean': {
       const answer = answerIn(cell);

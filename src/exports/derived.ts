@@ -6,7 +6,7 @@ import { DAY_MS, parseDate } from '../lib/time.ts';
 import { Age } from '../pets/profile.ts';
 import { photoPath, type RecordedPhoto } from '../photos/photo.ts';
 import type { PetValues } from './columns.ts';
-import { birthIn, chipsIn, choiceIn, type DateOrder, dateIn, weightIn } from './read-cells.ts';
+import { birthIn, chipsIn, choiceIn, type DateOrder, dateIn, isNothing, weightIn } from './read-cells.ts';
 import { typeOf } from './species.ts';
 
 /** What columns are written from besides the fields of a pet. */
@@ -78,7 +78,7 @@ export function dateOf(cell: string, { dates, now }: Pick<CellContext, 'dates' |
 
 /** Returns the weight in a cell; null for '' and 0. @param unit that of a number without one */
 export function weightOf(cell: string, unit?: string): PetValues | null {
-  if (cell.trim() === '') return null;
+  if (isNothing(cell)) return null;
   const weight = weightIn(cell, unit);
   if (weight === undefined)
     throw new CellError('invalid_value', 'Must be a number and its unit, such as 12 lb or 5.4 kg.');
@@ -87,7 +87,7 @@ export function weightOf(cell: string, unit?: string): PetValues | null {
 
 /** Returns the fields that an age sets. A date of birth in the row counts instead, and so does a stored one that fits. */
 export function ageOf(cell: string, { pet, now, cell: other }: CellContext): PetValues {
-  if (cell.trim() === '') return { age: null };
+  if (isNothing(cell)) return { age: null };
   const age = choiceIn(Age.enum, cell);
   if (age !== undefined) return { age };
   const birth = birthIn(cell, now);
@@ -99,7 +99,7 @@ export function ageOf(cell: string, { pet, now, cell: other }: CellContext): Pet
       Age.enum,
     );
   }
-  if (other('birthDate').trim() !== '') return {};
+  if (!isNothing(other('birthDate'))) return {};
   const stored = parseDate(String(pet?.['birthDate']));
   const isSame = stored !== undefined && Math.abs(stored - parseDate(birth.date)!) <= birth.days * DAY_MS;
   return isSame ? {} : { birthDate: birth.date, birthDatePrecision: 'estimated' };
@@ -152,7 +152,7 @@ const lifeStage: DerivedColumn = { print: ({ age }) => String(age ?? ''), parse:
 const intakeDate: DerivedColumn = {
   print: ({ intake }) => (intake as { date: string } | undefined)?.date ?? '',
   parse(cell, context) {
-    if (cell.trim() === '') return { intake: null };
+    if (isNothing(cell)) return { intake: null };
     const isKnown = context.pet?.['intake'] || context.cell('intake.kind').trim() !== '';
     return { intake: { date: dateOf(cell, context), ...(!isKnown && { kind: 'other' }) } };
   },
@@ -192,17 +192,17 @@ export const derivedColumns: Readonly<Record<string, DerivedColumn>> = {
     print: ({ weight }) => String((weight as { value?: number } | undefined)?.value ?? ''),
     parse(cell) {
       if (/[a-z#]/i.test(cell)) return { weight: weightOf(cell) };
-      return { weight: { value: cell.trim() === '' ? null : Number(cell.replace(',', '.')) || cell } };
+      return { weight: { value: isNothing(cell) ? null : Number(cell.replace(',', '.')) || cell } };
     },
     field: 'weight/value',
   },
   dogOrCatSize: {
     print: ({ size }, { species }) => (['dog', 'cat'].includes(species.toLowerCase()) ? String(size ?? '') : ''),
-    parse: cell => ({ size: cell || null }),
+    parse: cell => ({ size: isNothing(cell) ? null : cell }),
   },
   hairLength: {
     print: ({ coat }, { species }) => (hairLengths.get(species.toLowerCase())?.includes(coat) ? String(coat) : ''),
-    parse: cell => ({ coat: cell || null }),
+    parse: cell => ({ coat: isNothing(cell) ? null : cell }),
   },
   html: {
     print: ({ description }) => String(description ?? '').replaceAll(/\r\n|\r|\n/g, '<br />'),
@@ -214,7 +214,7 @@ export const derivedColumns: Readonly<Record<string, DerivedColumn>> = {
       return amount === undefined ? '' : majorUnits(amount, currency!);
     },
     parse: (cell, { pet, currency }) => ({
-      price: cell === '' ? null : priceOf(cell, (pet?.['price'] as Price | undefined)?.currency ?? currency),
+      price: isNothing(cell) ? null : priceOf(cell, (pet?.['price'] as Price | undefined)?.currency ?? currency),
     }),
   },
   tagList: {

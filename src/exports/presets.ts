@@ -11,7 +11,7 @@ import {
   type PetContext,
   photoColumns,
 } from './derived.ts';
-import { answerIn, choiceIn, sexAndNeuteredIn } from './read-cells.ts';
+import { answerIn, choiceIn, isNoChoice, isNothing, sexAndNeuteredIn } from './read-cells.ts';
 import { siteColumns } from './site-columns.ts';
 
 /** The names of the presets. */
@@ -282,7 +282,7 @@ export function parseCell(column: PresetColumn, cell: string, context: CellConte
   const isGiven = (values !== undefined || read !== undefined) && cell.trim() !== '';
   const text = isGiven ? valueWrittenAs(column, cell) : cell;
   if (own === undefined) return derived!.parse!(text, context);
-  const value = own.kind === 'date' && text.trim() !== '' ? pastDate(own, text, context) : cellValue(own, text);
+  const value = own.kind === 'date' && !isNothing(text) ? pastDate(own, text, context) : cellValue(own, text);
   if (typeof value === 'string' && own.choices && !own.choices.includes(value)) {
     throw new CellError('invalid_value', `Must be one of ${own.choices.join(', ')}.`, value, own.choices);
   }
@@ -332,6 +332,7 @@ function valueWrittenAs({ own, values = {}, read }: PresetColumn, cell: string):
   const value =
     answer === undefined ? choiceIn(choices, cell) : choices.find(one => (answerIn(one) === 'yes') === isYes);
   if (value !== undefined) return value;
+  if (isNoChoice(choices, cell)) return '';
   const printed = [...new Set(Object.values(values))];
   throw new CellError('invalid_value', `Must be one of ${printed.join(', ')}.`, cell, printed);
 }

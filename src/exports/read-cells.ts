@@ -8,6 +8,12 @@ const yes = words('y yes true t 1 x ✓ ✔ ☑ ✅');
 const no = words('n no false f 0 ☐');
 const unknown = new Set(['u', 'unknown', 'unk', '?', 'n/a', 'na', 'not sure', 'not known', 'not tested', 'untested']);
 
+/** Reports whether a cell is empty, or says that there is no value, where no text could be meant. */
+export function isNothing(cell: string): boolean {
+  const word = cell.trim().toLowerCase();
+  return /^[-–—]*$/.test(word) || unknown.has(word);
+}
+
 /** The words that answer the question of one column. */
 const answerWords: Readonly<Record<string, Readonly<Record<string, 'yes' | 'no'>>>> = {
   'traits.vaccinated': { utd: 'yes', 'up to date': 'yes', 'up-to-date': 'yes', current: 'yes' },
@@ -52,6 +58,11 @@ export function choiceIn(choices: readonly string[], cell: string, column?: stri
   const answer = choices.includes('unknown') ? answerIn(word, column) : undefined;
   if (answer !== undefined && choices.includes(answer)) return answer;
   return choices.find(choice => synonyms[choice]?.includes(word));
+}
+
+/** Reports whether a cell says that no choice is known. A status is never left open: `n/a` could be *not available*. */
+export function isNoChoice(choices: readonly string[], cell: string): boolean {
+  return isNothing(cell) && !choices.includes('sold');
 }
 
 /** Returns both answers of a cell such as `F (spayed)` or `neutered male`; `undefined` unless it has exactly these two. */
@@ -213,6 +224,6 @@ const AGE_MAX_MS = 200 * spans.y;
 
 /** Returns a list without the words for no microchip, and numbers without the spaces and hyphens between their digits. */
 export function chipsIn(items: readonly string[]): string[] {
-  const chips = items.filter(item => !/^(no|none|n\/a)$/i.test(item));
+  const chips = items.filter(item => !isNothing(item) && !/^(no|none)$/i.test(item));
   return chips.map(item => (/^[\d -]+$/.test(item) ? item.replaceAll(/[ -]/g, '') : item));
 }

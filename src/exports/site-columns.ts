@@ -1,5 +1,6 @@
 import type { PetValues } from './columns.ts';
 import { type DerivedColumn, dateOf } from './derived.ts';
+import { isNothing } from './read-cells.ts';
 
 /** The reason of the status of an animal that was found and waits for its owner. */
 const FOUND = 'found';
@@ -24,7 +25,7 @@ export const siteColumns: Readonly<Record<string, DerivedColumn>> = {
   stray: { print: ({ intake }) => intakeOf(intake).kind ?? '' },
   strayDate: {
     print: ({ intake }) => (intakeOf(intake).kind === 'stray' ? (intakeOf(intake).date ?? '') : ''),
-    parse: (cell, context) => (cell.trim() === '' ? {} : { intake: { date: dateOf(cell, context), kind: 'stray' } }),
+    parse: (cell, context) => (isNothing(cell) ? {} : { intake: { date: dateOf(cell, context), kind: 'stray' } }),
     holds: 'date',
   },
   youTube: {

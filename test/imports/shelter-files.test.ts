@@ -359,6 +359,34 @@ overEachEngine(engine => {
       ]);
     });
 
+    it('can have cells that say that there is no value', async () => {
+      const head = 'code,name,species,status,sex,dob,age,size,coat,weight,energy,microchip,mixed,vaccinated,intake';
+      for (const nothing of ['-', '—', 'n/a', 'Unknown', '?']) {
+        const key = await newOwner();
+        const cells = Array(10).fill(nothing).join();
+        const { A } = await animalsOf(key, `${head}\nA,Rex,Dog,,-,${cells}\n`);
+        assert.deepEqual(Object.keys(A.traits ?? {}), /-|—/.test(nothing) ? [] : ['vaccinated']);
+        const { sex, birthDate, age, size, coat, weight, energy, microchips, intake } = A;
+        assert.deepEqual(
+          [sex, birthDate, age, size, coat, weight, energy, microchips, intake].filter(value => value !== undefined),
+          [],
+        );
+        const status = await importing(key, `code,name,species,status\nB,Mia,Cat,${nothing}\n`);
+        assert.deepEqual(errorsOf(status), ['2,status,invalid_value']);
+        const petfinder =
+          'ID,AnimalName,Type,Sex,Size,Age,birth_date,coat_length,adoption_fee,NoCats,arrival_date\n' +
+          `C,Leo,Dog,-,${Array(7).fill(nothing).join()}\n`;
+        const result = await importing(key, petfinder, '?preset=petfinder');
+        assert.deepEqual([result.created, errorsOf(result)], [1, []]);
+      }
+      const asm3 = await animalsOf(
+        await newOwner(),
+        'ANIMALCODE,ANIMALNAME,ANIMALSPECIES,ANIMALDECEASEDDATE,ANIMALEUTHANIZED,MOVEMENTDATE\nA,Rex,Dog,-,n/a,-\n',
+        '?preset=asm3',
+      );
+      assert.equal(asm3['A'].status, 'available');
+    });
+
     it('can have microchips as people write them', async () => {
       const chips = [
         '985 112 003 456 789',
