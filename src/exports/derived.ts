@@ -130,16 +130,21 @@ const hairLengths: ReadonlyMap<string, readonly unknown[]> = new Map([
 
 const species: DerivedColumn = {
   print: (_, { species }) => species,
-  async parse(cell, { species, categoryNamed, topCategories }) {
+  async parse(cell, { species, categoryNamed, topCategories, cell: other }) {
     const type = typeOf(cell);
     // The animal can be in a category below.
     if (isSameName(cell, species) || (type && isSameName(type, species))) return {};
     const categoryId = (await categoryNamed(cell)) ?? (type && (await categoryNamed(type)));
-    if (categoryId) return { categoryId };
+    // A puppy is a baby unless the row has another age.
+    const isBaby = isYoung(cell) && AGES.every(name => other(name).trim() === '');
+    if (categoryId) return { categoryId, ...(isBaby && { age: 'baby' }) };
     throw new CellError('category_not_found', 'There is no category with this name.', cell, await topCategories());
   },
   field: 'categoryId',
 };
+
+const AGES = ['age', 'lifeStage', 'asm3Age', 'birthDate'];
+const isYoung = (species: string) => choiceIn(['baby'], species) !== undefined;
 
 function isSameName(one: string, other: string): boolean {
   const [first, second] = [one, other].map(name => foldedText(name).replaceAll(/[^\p{L}\p{N}]/gu, ''));

@@ -44,9 +44,13 @@ const synonyms: Readonly<Record<string, readonly string[]>> = {
   xlarge: ['xl', 'x-large', 'extra large', 'extra-large', 'very large'],
   baby: ['puppy', 'kitten', 'infant'],
   young: ['juvenile'],
-  available: ['adoptable'],
+  // As Animal Shelter Manager, which advertises animals in foster homes.
+  available: ['adoptable', 'in foster', 'in foster care'],
   pending: ['hold', 'on hold', 'reserved', 'adoption pending', 'found'],
-  sold: ['adopted'],
+  sold: [
+    ...['adopted', 'transferred', 'transferred out', 'reclaimed', 'returned to owner', 'returned to field', 'rehomed'],
+    ...['deceased', 'died', 'euthanized', 'euthanised', 'escaped', 'stolen'],
+  ],
   lb: ['lbs', 'pound', 'pounds'],
   kg: ['kgs', 'kilogram', 'kilograms'],
 };

@@ -3,6 +3,8 @@
  * (github.com/sheltermanager/asm3, dbupdate.py).
  */
 const speciesOfTypes: Readonly<Record<string, readonly string[]>> = {
+  Dog: ['dogs', 'canine', 'puppy', 'puppies'],
+  Cat: ['cats', 'feline', 'kitten', 'kittens'],
   'Small & Furry': ['mouse', 'rat', 'hedgehog', 'ferret', 'chinchilla', 'gerbil', 'guinea pig', 'hamster'],
   Bird: ['dove', 'owl', 'goose', 'cockatiel'],
   'Scales, Fins & Other': ['snake', 'tortoise', 'terrapin', 'goldfish', 'reptile', 'fish'],

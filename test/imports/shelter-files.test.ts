@@ -359,6 +359,33 @@ overEachEngine(engine => {
       ]);
     });
 
+    it('can have statuses and species as people write them', async () => {
+      const key = await newOwner();
+      const list =
+        'code,name,species,status,dob\nA,Rex,Puppy,In foster,\nB,Mia,kitten,Transferred,2020-05-01\nC,Leo,Canine,Reclaimed,\n' +
+        'D,Zoe,Cats,Deceased,\nE,Max,Dogs,Hold,\n';
+      const animals = await animalsOf(key, list);
+      assert.deepEqual(
+        ['A', 'B', 'C', 'D', 'E'].map(code => {
+          const { categoryId, status, age, birthDate } = animals[code];
+          return [categoryId, status, age, birthDate];
+        }),
+        [
+          [1, 'available', 'baby', undefined],
+          [2, 'sold', 'adult', '2020-05-01'],
+          [1, 'sold', undefined, undefined],
+          [2, 'sold', undefined, undefined],
+          [1, 'pending', undefined, undefined],
+        ],
+      );
+      const again = await importing(key, list);
+      assert.deepEqual([again.unchanged, again.updated], [5, 0]);
+      const petfinder = 'ID,AnimalName,Type,Status,Age\nF,Rex,Puppy,Transferred,Adult\n';
+      assert.deepEqual(errorsOf(await importing(key, petfinder, '?preset=petfinder')), []);
+      const { body } = await call(key, 'GET', '/pets?owner=me&view=full&externalId=F');
+      assert.deepEqual([body[0].categoryId, body[0].status, body[0].age], [1, 'sold', 'adult']);
+    });
+
     it('can have cells that say that there is no value', async () => {
       const head = 'code,name,species,status,sex,dob,age,size,coat,weight,energy,microchip,mixed,vaccinated,intake';
       for (const nothing of ['-', '—', 'n/a', 'Unknown', '?']) {
