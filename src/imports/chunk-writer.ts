@@ -10,9 +10,9 @@ import {
   type FileColumns,
   identifierIn,
   identifierOf,
+  ignoredColumn,
   isWhole,
   keyOf,
-  unknownColumn,
   unknownMember,
   unknownMembersOf,
 } from './convert.ts';
@@ -117,8 +117,8 @@ export class ChunkWriter {
         'No column has the identifiers of the animals, such as externalId. Check "Columns of the file" (`preset`).',
       );
     }
-    const { preset } = this.#options;
-    this.#warnings = unknown.map(name => ({ level: 'warning', line: 1, ...unknownColumn(preset, name) }));
+    const warningOf = (name: string) => ignoredColumn(this.#options.preset, name, columns, names);
+    this.#warnings = unknown.map(name => ({ level: 'warning', line: 1, ...warningOf(name) }));
     await this.#deps.database.write(async tx => {
       await tx.run(setColumns, { id: this.#id, columns: JSON.stringify(names) });
     });

@@ -76,15 +76,25 @@ export function unknownMember(name: string): RowError {
   return { column: shortened(name), code: 'unknown_member', message, ...(suggestion && { suggestion }) };
 }
 
-/** Returns the warning of a column that is ignored. */
-export function unknownColumn(preset: ExportPreset, name: string): RowError {
-  const others = columnsOf(preset).flatMap(column => [column.name, ...column.aliases]);
-  const suggestion = nearest(
-    name.trim().slice(0, 100),
-    others.filter(other => foldedName(other) !== foldedName(name)),
-  );
-  const message = 'The preset has no such column, or the file has it twice: it is ignored.';
-  return { column: shortened(name), code: 'unknown_column', message, ...(suggestion && { suggestion }) };
+/** Returns the warning of a column that is ignored: it is unknown, or another one of the file has the same values. */
+export function ignoredColumn(
+  preset: ExportPreset,
+  name: string,
+  columns: FileColumns,
+  names: readonly string[],
+): RowError {
+  const folded = foldedName(name);
+  const read = columns.findIndex(column => column !== undefined && foldedNamesOf(column).includes(folded));
+  const column = shortened(name);
+  if (read >= 0) {
+    const other = foldedName(names[read]!) === folded ? 'the first one' : shortened(names[read]!.trim());
+    const message = `The file has this column twice: ${other} is read, and this one is ignored.`;
+    return { column, code: 'duplicate_column', message };
+  }
+  const known = columnsOf(preset).flatMap(column => [column.name, ...column.aliases]);
+  const suggestion = nearest(name.trim().slice(0, 100), known);
+  const message = 'The preset has no such column: it is ignored.';
+  return { column, code: 'unknown_column', message, ...(suggestion && { suggestion }) };
 }
 
 /** The identifier of a row: that of the account, or the `id` of the service. */

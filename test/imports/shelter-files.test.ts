@@ -556,10 +556,15 @@ overEachEngine(engine => {
       assert.deepEqual(errorsOf(result), ['2,Type,category_not_found,Dog', '2,photo1,invalid_url']);
     });
 
-    it('have columns with the names of fields before those with other names for them', async () => {
-      const file = 'Type,Code,Name,Species\nD (Dog),A,Rex,Dog\n';
+    it('have columns with the names of fields before those with other names for them, and the first of one name', async () => {
+      const file = 'Type,Code,Name,Species,name,Nam\nD (Dog),A,Rex,Dog,Max,Leo\n';
       const result = await importing(await newOwner(), file);
-      assert.deepEqual([result.created, errorsOf(result)], [1, ['1,Type,unknown_column']]);
+      assert.deepEqual(
+        [result.created, errorsOf(result)],
+        [1, ['1,Type,duplicate_column', '1,name,duplicate_column', '1,Nam,unknown_column,name']],
+      );
+      assert.match(result.firstErrors[0].message, /twice: Species is read/);
+      assert.match(result.firstErrors[1].message, /twice: the first one is read/);
     });
 
     it('get no suggestion that reverses the meaning of a value', async () => {
