@@ -15,6 +15,9 @@ export const HEIC_ADVICE =
   'This is a HEIC photo, as iPhones take them. Send it as JPEG: export it from your photo app, or set Settings > Camera > ' +
   'Formats to “Most Compatible” before you take photos.';
 
+/** What to do with AVIF, as websites have it. */
+export const AVIF_ADVICE = 'This is an AVIF photo. Send it as JPEG, PNG or WebP: export it from your photo app.';
+
 /** The largest file, in bytes. */
 export const PHOTO_BYTES_MAX = 10 * 1024 * 1024;
 /** The most pixels of a photo. */

@@ -8,7 +8,17 @@ import { OrganizationId } from '../organizations/organization.ts';
 import { PetId } from '../pets/pet.ts';
 import { examplesOf } from './examples.ts';
 import { type HolderRow, organizationPhotos, type PhotoHolders, petPhotos } from './holders.ts';
-import { AltText, HEIC_ADVICE, PHOTO_BYTES_MAX, Photo, PhotoId, PhotoPatch, photoOf, photoTypes } from './photo.ts';
+import {
+  AltText,
+  AVIF_ADVICE,
+  HEIC_ADVICE,
+  PHOTO_BYTES_MAX,
+  Photo,
+  PhotoId,
+  PhotoPatch,
+  photoOf,
+  photoTypes,
+} from './photo.ts';
 import { deletePhoto, findIn, type HeldPhoto, updatePhoto } from './photos.ts';
 import { addReceived, receivePhoto, requireOwner } from './receive.ts';
 import { findPhoto, type PhotoFacts, photosOf } from './references.ts';
@@ -50,7 +60,7 @@ function operationsOn<Row extends HolderRow>({ holders, name, parameter, owners,
       action: 'upload photos',
       kind: 'photos',
       contentTypes: photoTypes,
-      advice: { 'image/heic': HEIC_ADVICE, 'image/heif': HEIC_ADVICE },
+      advice: { 'image/heic': HEIC_ADVICE, 'image/heif': HEIC_ADVICE, 'image/avif': AVIF_ADVICE },
       bytesMax: PHOTO_BYTES_MAX,
       description: 'The bytes of the photo: at most 10 MiB, and at most 50 megapixels.',
     },

@@ -166,16 +166,24 @@ describe('hostile photos', () => {
     assert.equal(((await streamed.json()) as { code: string }).code, 'body_too_large');
   });
 
-  it('recognizes the HEIC photos of iPhones by their brand, and says what to do', async () => {
+  it('recognizes HEIC photos of iPhones, and AVIF, by their brand, and says what to do', async () => {
     for (const brand of ['heic', 'heix', 'mif1']) {
       assert.match(await assertRejected(`\0\0\0\x24ftyp${brand}\0\0\0\0`), /HEIC photo.*Send it as JPEG/);
     }
-    for (const other of ['\0\0\0\x24ftypavif\0\0\0\0', '\0\0\0\x24moovheic\0\0\0\0', 'ftypheic']) {
+    for (const brand of ['avif', 'avis']) {
+      assert.match(await assertRejected(`\0\0\0\x24ftyp${brand}\0\0\0\0`), /AVIF photo. Send it as JPEG/);
+    }
+    for (const other of ['\0\0\0\x24moovheic\0\0\0\0', 'ftypheic']) {
       assert.equal(await assertRejected(other), 'The file must be JPEG, PNG or WebP.');
     }
-    const { status, body } = await add('x', 'image/heic');
-    assert.equal(status, 400);
-    assert.match(body.message, /^The Content-Type must be one of image\/jpeg, .*HEIC photo.*Send it as JPEG/);
+    for (const [type, expected] of [
+      ['image/heic', /^The Content-Type must be one of image\/jpeg, .*HEIC photo.*Send it as JPEG/],
+      ['image/avif', /^The Content-Type must be one of image\/jpeg, .*AVIF photo.*Send it as JPEG/],
+    ] as const) {
+      const { status, body } = await add('x', type);
+      assert.equal(status, 400);
+      assert.match(body.message, expected);
+    }
   });
 
   it('gets the response to a client that reads only once it has sent everything, however early the refusal', async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { problem } from '../../errors.ts';
 import { Problem } from '../../lib/http/problem.ts';
 import { createDirectory } from '../../lib/storage/sqlite/data-directory.ts';
-import { type Dimensions, HEIC_ADVICE, type PhotoType, photoSizes, sizeOf } from '../photo.ts';
+import { AVIF_ADVICE, type Dimensions, HEIC_ADVICE, type PhotoType, photoSizes, sizeOf } from '../photo.ts';
 import { isIntact, lacksChecksum, withChecksum } from './checksum.ts';
 import { diskProblem } from './disk-problem.ts';
 import type { EncodedPhoto } from './encode.ts';
@@ -199,9 +199,12 @@ function requireType(head: Buffer): PhotoType {
   if (head.subarray(0, 8).toString('latin1') === '\x89PNG\r\n\x1a\n') return 'image/png';
   const text = head.subarray(0, HEAD_BYTES).toString('latin1');
   if (text.startsWith('RIFF') && text.endsWith('WEBP')) return 'image/webp';
-  const isHeic = text.slice(4, 8) === 'ftyp' && heicBrands.has(text.slice(8));
-  throw problem('invalid_photo', isHeic ? HEIC_ADVICE : 'The file must be JPEG, PNG or WebP.');
+  const brand = text.slice(4, 8) === 'ftyp' ? text.slice(8) : '';
+  const advice = heicBrands.has(brand) ? HEIC_ADVICE : avifBrands.has(brand) ? AVIF_ADVICE : undefined;
+  throw problem('invalid_photo', advice ?? 'The file must be JPEG, PNG or WebP.');
 }
 
 /** The brands of HEIF files whose images are coded as HEVC (ISO/IEC 23008-12, B.4), and the general ones that iPhones write. */
 const heicBrands = new Set(['heic', 'heix', 'heim', 'heis', 'hevc', 'hevx', 'hevm', 'hevs', 'mif1', 'msf1']);
+/** Those whose images are coded as AV1 (AVIF, 6.3). */
+const avifBrands = new Set(['avif', 'avis']);
