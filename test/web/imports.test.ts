@@ -42,7 +42,8 @@ describe('the pages of imports', { skip: skipBrowser }, () => {
   const preview = async ({ secret }: Visitor, file: string, fields: Record<string, string> = {}) => {
     const form = new FormData();
     for (const [name, value] of Object.entries({ token: formTokenOf(secret), ...fields })) form.append(name, value);
-    form.append('file', new Blob([file]), 'animals.txt');
+    // The type that browsers on Windows give CSV.
+    form.append('file', new Blob([file], { type: 'application/vnd.ms-excel' }), 'animals.csv');
     const headers = { cookie: `${cookieNames(origin).session}=${secret}`, accept: 'text/html' };
     const response = await fetch(`${origin}/shelter/imports`, {
       method: 'POST',
@@ -193,6 +194,9 @@ describe('the pages of imports', { skip: skipBrowser }, () => {
       ['', /The file is empty/],
       ['externalId,name\nA,"Rex\n', /quotation mark/],
       ['name\nRex\n', /No column has the identifiers/],
+      ['PK\x03\x04\x14\0', /The file is a spreadsheet .* Save it as CSV/],
+      ['{\\rtf1', /The file is an RTF document/],
+      ['ID,AnimalName,Type,photo1,Desc\n', /those of Petfinder: choose it under &#34;Columns of the file&#34;/],
     ] as const) {
       const { status, text } = await preview(person, file);
       assert.deepEqual([status, message.test(text)], [422, true], text.slice(-2000));
