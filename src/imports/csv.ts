@@ -7,6 +7,8 @@ export interface CsvRecord {
 }
 
 const CELLS_MAX = 1000;
+/** The characters that are kept of a photo inside a file, more than a text of an animal can have. */
+const PHOTO_MAX = 20_000;
 
 /** What ends a plain cell, by the separator; until the first one is found, any separator does. */
 const endings = { ',': /[,"\r\n]/g, ';': /[;"\r\n]/g, '\t': /[\t"\r\n]/g, any: /[,;\t"\r\n]/g };
@@ -25,6 +27,8 @@ export class CsvParser {
   #isMacintosh: boolean | undefined;
   #record = { line: 1, length: 0, cells: [] as string[] };
   #cell = '';
+  /** Whether the rest of the cell is the data of a photo. */
+  #isPhoto = false;
   #state: 'start' | 'plain' | 'quoted' | 'closed' = 'start';
 
   /** Yields the records that the next part of a file completes. */
@@ -93,14 +97,23 @@ export class CsvParser {
       throw invalidImport(this.#line, 'Text follows the closing quotation mark of a cell.');
     }
     if (this.#state === 'start') this.#state = 'plain';
-    this.#cell += text;
-    this.#record.length += text.length;
+    this.#extend(text);
     if (this.#record.length > RECORD_MAX) {
       throw invalidImport(this.#record.line, 'The row is longer than 1 MiB. Is a quotation mark missing?');
     }
     if (this.#state === 'quoted') {
       for (let feed = text.indexOf('\n'); feed >= 0; feed = text.indexOf('\n', feed + 1)) this.#line++;
     }
+  }
+
+  /** Adds a text to the cell, but only the beginning of a photo, such as asm3 writes beside an animal (`data:`). */
+  #extend(text: string): void {
+    if (this.#isPhoto) return;
+    const before = this.#cell.length;
+    this.#cell += text;
+    this.#isPhoto = before < PHOTO_MAX && this.#cell.length >= PHOTO_MAX && this.#cell.startsWith('data:image/');
+    if (this.#isPhoto) this.#cell = this.#cell.slice(0, PHOTO_MAX);
+    this.#record.length += this.#cell.length - before;
   }
 
   #separate(separator: ',' | ';' | '\t'): void {
@@ -113,6 +126,7 @@ export class CsvParser {
   #endCell(): void {
     this.#record.cells.push(this.#cell);
     this.#cell = '';
+    this.#isPhoto = false;
     this.#state = 'start';
   }
 

@@ -1,4 +1,5 @@
 import type { CellRow } from './convert.ts';
+import { isPhotoData } from './photos/url.ts';
 import type { ImportRecord } from './records.ts';
 
 /**
@@ -18,7 +19,8 @@ export class FurtherLines {
   }
 
   /** Adds a row. Returns the animal before it, if that is complete. */
-  add(record: ImportRecord): ImportRecord | undefined {
+  add(added: ImportRecord): ImportRecord | undefined {
+    const record = this.#withoutPhoto(added);
     const first = this.#first;
     if (first !== undefined && this.#continues(first[1] as readonly string[], record[1] as readonly string[])) {
       this.#first = [first[0], this.#joined(first[1] as readonly string[], record[1] as readonly string[])];
@@ -31,6 +33,13 @@ export class FurtherLines {
   /** Returns the last animal. */
   end(): ImportRecord | undefined {
     return this.#first;
+  }
+
+  /** Returns a row without the data of a photo in it (`data:`), which is an error. */
+  #withoutPhoto(record: ImportRecord): ImportRecord {
+    const cells = record[1] as readonly string[];
+    const photo = cells[this.#photo] ?? '';
+    return isPhotoData(photo) ? [record[0], cells.with(this.#photo, photo.slice(0, 100))] : record;
   }
 
   #continues(first: readonly string[], cells: readonly string[]): boolean {

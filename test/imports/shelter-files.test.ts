@@ -139,6 +139,19 @@ overEachEngine(engine => {
         assert.deepEqual(errorsOf(result), ['7,duplicate_row']);
       });
 
+      it('can have photos in the file, which are errors beside their animals', async () => {
+        const key = await newOwner();
+        const photo = `"data:image/jpeg;base64,${'/9j/4AAQ'.repeat(150_000)}"`;
+        const file =
+          'ANIMALCODE,ANIMALNAME,ANIMALSPECIES,ANIMALIMAGE\n' +
+          `A,Rex,Dog,${photo}\nB,Mia,Cat,${photo}\nB,Mia,,https://photos.example/1.jpg\nC,Leo,Cat,\n`;
+        const result = await importing(key, file, '?preset=asm3&dryRun=true');
+        assert.deepEqual([result.created, result.failed, result.photosWanted, result.photosFailed], [3, 0, 3, 2]);
+        assert.deepEqual(errorsOf(result), ['2,ANIMALIMAGE,photo_in_file', '3,ANIMALIMAGE,photo_in_file']);
+        const own = `code,name,species,description\nA,Rex,Dog,${photo}\nB,Mia,Cat,\n`;
+        assert.deepEqual(errorsOf(await importing(key, own)), ['2,description,too_long']);
+      });
+
       it('can have the short names of columns, and values as its import reads them', async () => {
         const key = await newOwner();
         const animals = await animalsOf(

@@ -17,3 +17,8 @@ export function photoAddressIn(url: string): PhotoAddress | undefined {
   const [, hash, size] = PATTERN.exec(url) ?? [];
   return hash === undefined ? undefined : { hash, size: Number(size) as PhotoSize };
 }
+
+/** Reports whether a text is a photo, and not where to fetch it. */
+export function isPhotoData(url: string): boolean {
+  return /^data:/i.test(url);
+}

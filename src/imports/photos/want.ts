@@ -7,7 +7,7 @@ import type { Transaction } from '../../schema.ts';
 import { type RowError, shortened } from '../convert.ts';
 import type { ImportRow } from '../import.ts';
 import { deleteSource, insertSource, moveSource, type PhotoSource, sourcesOfPet } from './sources.ts';
-import { photoAddressIn } from './url.ts';
+import { isPhotoData, photoAddressIn } from './url.ts';
 
 /** A cell of a column with photos. */
 export interface PhotoCell {
@@ -91,6 +91,7 @@ export class PhotoPlanner {
 
   /** Returns what is wrong with a URL, unless it names a photo that is stored here. */
   async #errorOf(url: string): Promise<RowError | undefined> {
+    if (isPhotoData(url)) return photoInFile;
     const message = checkUrl(url, { networks: this.#networks });
     if (message === undefined) return undefined;
     const address = photoAddressIn(url);
@@ -111,6 +112,12 @@ export class PhotoPlanner {
     return isRemoved;
   }
 }
+
+const photoInFile: RowError = {
+  code: 'photo_in_file',
+  message:
+    'The photo is in the file, but an import only fetches photos from URLs. Add it to the animal, or export URLs.',
+};
 
 const tooMany: RowError = {
   code: 'too_many_photos',
