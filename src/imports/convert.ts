@@ -93,7 +93,7 @@ export function ignoredColumn(
   }
   const known = columnsOf(preset).flatMap(column => [column.name, ...column.aliases]);
   const suggestion = nearest(name.trim().slice(0, 100), known);
-  const message = 'The preset has no such column: it is ignored.';
+  const message = 'The column is not known: it is ignored.';
   return { column, code: 'unknown_column', message, ...(suggestion && { suggestion }) };
 }
 

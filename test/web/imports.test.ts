@@ -207,6 +207,14 @@ describe('the pages of imports', { skip: skipBrowser }, () => {
     assert.match(empty, /at most 20 MiB, which your plan can store/);
   });
 
+  it('name unknown columns, and suggest a known value once', async () => {
+    const person = await signedIn(service);
+    const { path } = await preview(person, 'externalId,name,categoryId,color,Notes\nA,Rex,1,White,Shy\n');
+    const text = await ended(person, path);
+    assert.match(text, /Notes<\/bdi>.*The column is not known: it is ignored\./);
+    assert.equal(text.match(/Did you mean|did you mean/g)?.length, 1);
+  });
+
   it('do not offer to import a file with more rows than are left today', async () => {
     const person = await signedIn(service);
     const { path } = await preview(person, 'externalId,name,categoryId\nA,Rex,1\nB,Bo,1\n');

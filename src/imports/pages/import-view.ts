@@ -166,7 +166,7 @@ async function errorsView({ deployment }: AccountVisit, { id }: ImportRow): Prom
     line === undefined ? '–' : countText(line),
     badge(level === 'error' ? 'bad' : 'warn', level === 'error' ? 'Error' : 'Warning'),
     column !== undefined && html`<bdi>${column}</bdi>`,
-    html`${message}${suggestion !== undefined && html` Did you mean <bdi><strong>${suggestion}</strong></bdi>?`}`,
+    html`${message}${suggestion !== undefined && !message.includes(suggestion) && html` Did you mean <bdi><strong>${suggestion}</strong></bdi>?`}`,
     value !== undefined && html`<code><bdi>${value}</bdi></code>`,
   ]);
   return html`<h2>Errors and warnings</h2>
