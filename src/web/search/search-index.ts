@@ -1,5 +1,5 @@
 import type MiniSearch from 'minisearch';
-import type { SearchOptions, SearchResult } from 'minisearch';
+import type { SearchOptions } from 'minisearch';
 import { routes } from '../../api.ts';
 import { PREFIX } from '../../urls.ts';
 import { singular } from '../synonyms.ts';
@@ -10,6 +10,8 @@ export const QUERY_MAX = 100;
 /** The most words of a query. */
 const WORDS_MAX = 8;
 const RESULTS_MAX = 20;
+/** Fewer pages with all words are completed to this number by pages with any of them. */
+const COMPLETED_TO = 10;
 /** The most further sections of a page. */
 const SECTIONS_MAX = 4;
 
@@ -30,13 +32,10 @@ const stopWords = new Set(
   ),
 );
 
-/** The searches, in this order until one has results: for all words, for similar ones, and for any of them. */
-const attempts: readonly SearchOptions[] = [
-  { combineWith: 'AND' },
-  // One letter may differ in words of four letters, two in words of eight.
-  { combineWith: 'AND', fuzzy: word => (word.length > 3 ? 0.25 : false), maxFuzzy: 2 },
-  { combineWith: 'OR' },
-];
+const allWords: SearchOptions = { combineWith: 'AND' };
+/** One letter may differ in words of four letters, two in words of eight. */
+const similarWords: SearchOptions = { ...allWords, fuzzy: word => (word.length > 3 ? 0.25 : false), maxFuzzy: 2 };
+const anyWord: SearchOptions = { combineWith: 'OR' };
 
 interface Index {
   readonly words: MiniSearch<SearchDocument>;
@@ -46,25 +45,33 @@ interface Index {
 
 let index: Promise<Index> | undefined;
 
-/** Returns what a query finds, best first and each page once: what it names, then what its words match. */
+/**
+ * Returns what a query finds, best first and each page once: what it names, what has all its words, or similar ones if
+ * nothing does, and if those are few, what has any of them.
+ */
 export async function search(query: string): Promise<FoundPage[]> {
   const words = wordsOf(query);
   if (words === '') return [];
   const index = await getIndex();
+  const matches = (options: SearchOptions) =>
+    index.words.search(words, options).map(({ id, terms }) => ({ ...index.documents[id]!, terms }));
+  const exact = matches(allWords);
   // Most queries are spelled correctly; comparing with similar words costs more.
-  const matched = attempts.reduce<SearchResult[]>(
-    (found, options) => (found.length > 0 ? found : index.words.search(words, options)),
-    [],
-  );
-  const found = [
-    ...named(index, query.trim().slice(0, QUERY_MAX)),
-    ...matched.map(({ id, terms }) => ({ ...index.documents[id]!, terms })),
-  ];
-  const pages = Map.groupBy(found, ({ path }) => (path.startsWith('/#') ? path : path.split('#')[0]));
+  const all = exact.length > 0 ? exact : matches(similarWords);
+  const pages = byPage([...named(index, query.trim().slice(0, QUERY_MAX)), ...all]);
+  if (pages.size < COMPLETED_TO && words.includes(' ')) {
+    const others = [...byPage(matches(anyWord))].filter(([page]) => !pages.has(page));
+    for (const [page, found] of others.slice(0, COMPLETED_TO - pages.size)) pages.set(page, found);
+  }
   return [...pages.values()].slice(0, RESULTS_MAX).map(([best, ...others]) => {
     const sections = others.filter(({ path }) => path !== best!.path).slice(0, SECTIONS_MAX);
     return { ...best!, sections };
   });
+}
+
+/** Groups what is found by page. A part of the front page counts as a page. */
+function byPage(found: readonly Found[]): Map<string, Found[]> {
+  return Map.groupBy(found, ({ path }) => (path.startsWith('/#') ? path : path.split('#')[0]!));
 }
 
 /** Returns what a query names: operations, as `GET /pets`, `/v1/pets/7` or `list pets`, an error code, or the title of a page. */

@@ -76,6 +76,18 @@ describe('search', () => {
     assert.ok((await search('pagination xylophone')).some(({ path }) => path.startsWith('/guides/pagination')));
   });
 
+  it('completes few pages with all words by pages with any of them, below', async () => {
+    const pages = await search('webhook retry backoff');
+    const hasAll = pages.map(({ terms }) => ['webhook', 'retry', 'backoff'].every(word => terms.includes(word)));
+    assert.equal(pages.length, 10);
+    assert.deepEqual(
+      hasAll,
+      hasAll.toSorted((a, b) => Number(b) - Number(a)),
+    );
+    assert.ok(hasAll[0] && !hasAll[9]);
+    assert.ok(pages.some(({ path }) => path.startsWith('/guides/backoff')));
+  });
+
   it('returns at most 20 results, and none without words', async () => {
     assert.equal((await search('pet')).length, 20);
     for (const query of ['', '   ', 'the of', '!?', 'qqqqzzzz']) assert.deepEqual(await search(query), [], query);
