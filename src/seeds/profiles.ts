@@ -68,8 +68,8 @@ function drawsOf({ name, categoryId }: SamplePet): Draw {
 }
 
 function kindOf({ name, categoryId }: SamplePet): Kind {
-  const all = kinds[categoryId]!;
-  const named = all.find(({ names }) => names?.split(', ').includes(name));
+  const all = kinds.get(categoryId)!;
+  const named = all.find(({ names }) => names?.includes(name));
   if (named !== undefined) return named;
   const unnamed = all.filter(({ names }) => names === undefined);
   return unnamed[hashNumber(`kind ${categoryId} ${name}`) % unnamed.length]!;
