@@ -3,6 +3,7 @@ import type { InsertRowOf } from '../lib/fields/field.ts';
 import { type Page, type PageRequest, paginate } from '../lib/http/pagination/paginate.ts';
 import { DAY_MS } from '../lib/time.ts';
 import {
+  deletingOldest,
   type KeysetParams,
   keysetEnd,
   keysetPage,
@@ -51,7 +52,7 @@ export async function recordRefusals(tx: Transaction, refusals: readonly NewRefu
 
 /** Deletes the refused requests of days that ended more than `keptMs` ago, `limit` rows at most. Returns how many. */
 export async function deleteOldRefusals(tx: Transaction, keptMs: number, limit: number): Promise<number> {
-  return tx.run(deleteBefore, { day: Math.floor((tx.now - keptMs) / DAY_MS), limit });
+  return tx.run(deleteBefore, { before: Math.floor((tx.now - keptMs) / DAY_MS), limit });
 }
 
 interface Shape {
@@ -94,16 +95,4 @@ const addRefusals = query((db, p: Params<NewRefusals>) =>
     ),
 );
 
-const deleteBefore = query((db, p: Params<{ day: number; limit: number }>, engine) =>
-  db.deleteFrom('refusals').where(
-    'id',
-    'in',
-    db
-      .selectFrom('refusals')
-      .select('id')
-      .where('day', '<', p.day)
-      .orderBy('day')
-      .limit(p.limit)
-      .$if(engine === 'postgres', rows => rows.forUpdate().skipLocked()),
-  ),
-);
+const deleteBefore = deletingOldest('refusals', ['id'], 'day');

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { Problem } from '../lib/http/problem.ts';
 import { DAY_MS } from '../lib/time.ts';
 import { canonicalAddress } from '../limits/address.ts';
-import { type Database, type Params, query, type Transaction } from '../schema.ts';
+import { type Database, deletingOldest, type Params, query, type Transaction } from '../schema.ts';
 
 /** The number of attempts that an action allows in a period. */
 export interface AttemptLimit {
@@ -128,12 +128,4 @@ const deleteAttempts = query((db, p: Params<{ subject: string }>) =>
   db.deleteFrom('attempts').where('subject', '=', p.subject),
 );
 
-const deleteOld = query((db, p: Params<{ before: number; limit: number }>, engine) =>
-  db.deleteFrom('attempts').where('subject', 'in', ({ selectFrom }) =>
-    selectFrom('attempts')
-      .select('subject')
-      .where('since', '<', p.before)
-      .limit(p.limit)
-      .$if(engine === 'postgres', rows => rows.forUpdate().skipLocked()),
-  ),
-);
+const deleteOld = deletingOldest('attempts', ['subject'], 'since');

@@ -1,5 +1,5 @@
 import { DAY_MS } from '../lib/time.ts';
-import { type Params, query, type Tables, type Transaction } from '../schema.ts';
+import { deletingOldest, type Params, query, type Tables, type Transaction } from '../schema.ts';
 import { attemptLimits, countAttempt, emailSubject } from './attempts.ts';
 
 /** The subject of an e-mail about an account. */
@@ -60,12 +60,4 @@ const deleteOfAccount = query((db, p: Params<{ accountId: number }>) =>
   db.deleteFrom('account_emails').where('account_id', '=', p.accountId),
 );
 
-const deleteOld = query((db, p: Params<{ before: number; limit: number }>, engine) =>
-  db.deleteFrom('account_emails').where('id', 'in', ({ selectFrom }) =>
-    selectFrom('account_emails')
-      .select('id')
-      .where('created_at', '<', p.before)
-      .limit(p.limit)
-      .$if(engine === 'postgres', rows => rows.forUpdate().skipLocked()),
-  ),
-);
+const deleteOld = deletingOldest('account_emails', ['id'], 'created_at');

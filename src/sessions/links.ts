@@ -1,5 +1,5 @@
 import { DAY_MS, HOUR_MS } from '../lib/time.ts';
-import { type Params, query, type Reader, type Tables, type Transaction } from '../schema.ts';
+import { deletingOldest, type Params, query, type Reader, type Tables, type Transaction } from '../schema.ts';
 import { hashSecret, newSecret } from './session.ts';
 
 export type LinkPurpose = Tables['links']['purpose'];
@@ -58,7 +58,7 @@ export async function deleteLinks(tx: Transaction, accountId: number): Promise<v
 
 /** Deletes expired links; a retention rule. */
 export function deleteExpiredLinks(tx: Transaction, limit: number): Promise<number> | number {
-  return tx.run(deleteExpired, { now: tx.now, limit });
+  return tx.run(deleteExpired, { before: tx.now + 1, limit });
 }
 
 const columns = ['account_id as accountId', 'purpose', 'email', 'expires_at as expiresAt'] as const;
@@ -104,12 +104,4 @@ const deleteOfAccount = query((db, p: Params<{ accountId: number }>) =>
   db.deleteFrom('links').where('account_id', '=', p.accountId),
 );
 
-const deleteExpired = query((db, p: Params<{ now: number; limit: number }>, engine) =>
-  db.deleteFrom('links').where('id', 'in', ({ selectFrom }) =>
-    selectFrom('links')
-      .select('id')
-      .where('expires_at', '<=', p.now)
-      .limit(p.limit)
-      .$if(engine === 'postgres', rows => rows.forUpdate().skipLocked()),
-  ),
-);
+const deleteExpired = deletingOldest('links', ['id'], 'expires_at');

@@ -1,5 +1,13 @@
 import { accountById, accountOf } from '../accounts/rows.ts';
-import { type Database, insertingOne, type Params, query, type Reader, type Transaction } from '../schema.ts';
+import {
+  type Database,
+  deletingOldest,
+  insertingOne,
+  type Params,
+  query,
+  type Reader,
+  type Transaction,
+} from '../schema.ts';
 import {
   hashSecret,
   IDLE_MS,
@@ -68,7 +76,7 @@ export async function endSessions(tx: Transaction, accountId: number, except = 0
 
 /** Deletes sessions that began too long ago; a retention rule. Those that ended before are deleted with them. */
 export function deleteExpiredSessions(tx: Transaction, limit: number): Promise<number> | number {
-  return tx.run(deleteExpired, { now: tx.now, limit });
+  return tx.run(deleteExpired, { before: tx.now + 1, limit });
 }
 
 function hasEnded({ expiresAt, lastSeenAt }: Session, now: number): boolean {
@@ -129,12 +137,4 @@ const deleteSessions = query((db, p: Params<{ accountId: number; except: number 
   db.deleteFrom('sessions').where('account_id', '=', p.accountId).where('id', '!=', p.except),
 );
 
-const deleteExpired = query((db, p: Params<{ now: number; limit: number }>, engine) =>
-  db.deleteFrom('sessions').where('id', 'in', ({ selectFrom }) =>
-    selectFrom('sessions')
-      .select('id')
-      .where('expires_at', '<=', p.now)
-      .limit(p.limit)
-      .$if(engine === 'postgres', rows => rows.forUpdate().skipLocked()),
-  ),
-);
+const deleteExpired = deletingOldest('sessions', ['id'], 'expires_at');

@@ -3,7 +3,7 @@ import { problem } from '../errors.ts';
 import type { Encryptor } from '../lib/encryption.ts';
 import { formatSecret } from '../lib/signature.ts';
 import { formatTime } from '../lib/time.ts';
-import { type Params, query, type Reader, type Transaction } from '../schema.ts';
+import { deletingOldest, type Params, query, type Reader, type Transaction } from '../schema.ts';
 import { requireKey } from './secret-key.ts';
 
 /** How many secrets may sign the deliveries of one webhook. */
@@ -56,7 +56,7 @@ export function decryptSecret(encryptor: Encryptor, webhookId: number, secret: s
 
 /** Deletes up to `limit` expired secrets; returns how many. */
 export async function deleteExpiredSecrets(tx: Transaction, limit: number): Promise<number> {
-  return tx.run(deleteExpired, { now: tx.now, limit });
+  return tx.run(deleteExpired, { before: tx.now + 1, limit });
 }
 
 /** Names the row for which secrets are encrypted. */
@@ -92,15 +92,4 @@ export const deleteSecrets = query((db, p: Params<{ webhookId: number }>) =>
   db.deleteFrom('webhook_secrets').where('webhook_id', '=', p.webhookId),
 );
 
-const deleteExpired = query((db, p: Params<{ now: number; limit: number }>, engine) =>
-  db.deleteFrom('webhook_secrets').where('id', 'in', eb =>
-    eb
-      .selectFrom('webhook_secrets')
-      .select('id')
-      .where('expires_at', 'is not', null)
-      .where('expires_at', '<=', p.now)
-      .orderBy('expires_at')
-      .limit(p.limit)
-      .$if(engine === 'postgres', rows => rows.forUpdate().skipLocked()),
-  ),
-);
+const deleteExpired = deletingOldest('webhook_secrets', ['id'], 'expires_at');

@@ -2,7 +2,7 @@ import { isEmail } from '../../lib/email.ts';
 import { nameError } from '../../lib/text.ts';
 import { DAY_MS } from '../../lib/time.ts';
 import { getPet } from '../../pets/pets.ts';
-import { type Params, query, type Reader, type Transaction } from '../../schema.ts';
+import { deletingOldest, type Params, query, type Reader, type Transaction } from '../../schema.ts';
 import {
   type AttemptLimit,
   addressSubject,
@@ -99,7 +99,7 @@ export async function sendConfirmed(tx: Transaction, secret: string): Promise<Vi
 
 /** Deletes messages whose address was not confirmed in time; a retention rule. */
 export function deleteUnconfirmed(tx: Transaction, limit: number): Promise<number> | number {
-  return tx.run(deleteExpired, { now: tx.now, limit });
+  return tx.run(deleteExpired, { before: tx.now + 1, limit });
 }
 
 /** A limit with what it counts, and the reason that a visitor gets when it is reached. */
@@ -173,12 +173,4 @@ const deleteByHash = query((db, p: Params<{ hash: string; now: number }>) =>
   db.deleteFrom('visitor_messages').where('hash', '=', p.hash).where('expires_at', '>', p.now).returning(columns),
 );
 
-const deleteExpired = query((db, p: Params<{ now: number; limit: number }>, engine) =>
-  db.deleteFrom('visitor_messages').where('id', 'in', ({ selectFrom }) =>
-    selectFrom('visitor_messages')
-      .select('id')
-      .where('expires_at', '<=', p.now)
-      .limit(p.limit)
-      .$if(engine === 'postgres', rows => rows.forUpdate().skipLocked()),
-  ),
-);
+const deleteExpired = deletingOldest('visitor_messages', ['id'], 'expires_at');
