@@ -46,6 +46,7 @@ const otherNames: readonly string[] = [
   'pg_dump',
   'pg_restore',
   'pg_stat_activity',
+  'photo_in_file',
   'photo_not_fetched',
   'photo_too_large',
   'photo_unreachable',

@@ -63,9 +63,9 @@ describe('docs/shelter.md, executed', { skip }, () => {
     assert.deepEqual(JSON.parse(await server.run(`curl -s ${auth} "${found}"`)), []);
   });
 
-  test('imports the mended file', async () => {
+  test('imports the corrected file', async () => {
     assert.equal(await run('sed '), '');
-    assert.equal((await send('@mended.csv')).id, 2);
+    assert.equal((await send('@corrected.csv')).id, 2);
     const { state, created, failed, warnings } = await untilEnded(next('/imports/2'));
     assert.deepEqual([state, created, failed, warnings], ['completed', 4, 0, 0]);
     const [scout] = JSON.parse(await server.run(`curl -s ${auth} "${found.replace('D2026041', 'D2026038')}"`));

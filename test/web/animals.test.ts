@@ -401,14 +401,14 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
     await follow(page.getByRole('link', { name: 'Shelters and rescues' }));
     assert.ok((await shown()).includes('Ålesund Cats <b>'));
     await page.getByLabel('Name begins with').fill('ALES');
-    await follow(page.getByRole('button', { name: 'Show' }));
+    await follow(page.getByRole('button', { name: 'Search', exact: true }));
     assert.deepEqual(await shown(), ['Alesia Dogs', 'Ålesund Cats <b>']);
     await page.getByLabel('Country').fill('fr');
     await page.getByLabel('State or region').fill('Bourgogne');
-    await follow(page.getByRole('button', { name: 'Show' }));
+    await follow(page.getByRole('button', { name: 'Search', exact: true }));
     assert.deepEqual(await shown(), ['Alesia Dogs']);
     await page.getByLabel('Country').fill('zz');
-    await follow(page.getByRole('button', { name: 'Show' }));
+    await follow(page.getByRole('button', { name: 'Search', exact: true }));
     await page.getByText('Enter two letters, such as US.').waitFor();
     assert.equal((await fetch(`${origin}/organizations?name=%00&state=%00&country=%00`)).status, 200);
     assert.equal((await fetch(`${origin}/organizations?cursor=x`)).status, 400);

@@ -54,7 +54,7 @@ function filterForm(shown: { name: string; state: string; country: string; error
 <label for="state">State or region</label>
 <input id="state" name="state" value="${state}" maxlength="${STATE_LENGTH_MAX}" size="8" placeholder="CA">
 </div>
-<button class="secondary">Show</button>
+<button class="secondary">Search</button>
 ${error !== undefined && html`<p class="error" id="country-error">${error}</p>`}
 </form>`;
 }
