@@ -94,7 +94,7 @@ const byStatus = {
     ],
     not_in_sandbox: [
       'A trial key cannot do this.',
-      'A trial key, which anyone gets on the reference pages, cannot import animals, upload photos, have photos fetched from URLs, or send a message about an animal of another account or to the store.',
+      'A trial key, which anyone gets on the reference pages, cannot publish an organization, change categories, import animals, upload photos, have photos fetched from URLs, or send a message about an animal of another account or to the store.',
       'Create an account (the Free plan is enough) and use one of its keys.',
     ],
     not_owner: [

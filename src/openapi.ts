@@ -120,7 +120,7 @@ function addressed(route: Route<never>, messagesUrl: string): Route<never> {
 
 /** Returns every error code of a route: its own, and those of the checks that come before every handler. */
 export function codesOf(route: Route<never>): ErrorCode[] {
-  const { access, conditional, deprecation, method, parameters = {}, upload } = route;
+  const { access, conditional, deprecation, method, notInSandbox, parameters = {} } = route;
   const changes = method !== 'GET';
   const isInSandbox = sandboxScopes.includes(access.scope ?? '');
   const codes = [
@@ -139,7 +139,7 @@ export function codesOf(route: Route<never>): ErrorCode[] {
     ...(conditional && method !== 'POST' ? ['precondition_required'] : []),
     ...(deprecation ? ['operation_removed'] : []),
     ...route.errors,
-    ...(upload ? ['not_in_sandbox'] : isInSandbox && adds(route) ? ['sandbox_storage_exceeded'] : []),
+    ...(notInSandbox ? ['not_in_sandbox'] : isInSandbox && adds(route) ? ['sandbox_storage_exceeded'] : []),
     ...['request_timeout', 'expectation_failed', 'headers_too_large'],
     ...['rate_limit_exceeded', 'sandbox_rate_limit_exceeded', 'api_key_banned'],
     ...['internal_error', ...(changes ? ['storage_full'] : []), 'overloaded', 'storage_unavailable', 'shutting_down'],

@@ -56,6 +56,9 @@ export const list = listOperation({
   },
 });
 
+/** Everyone sees categories: nobody adds one without an account. */
+const notInSandbox = 'change categories';
+
 export const create = operation({
   summary: 'Create a category',
   description:
@@ -63,6 +66,7 @@ export const create = operation({
     'had. Without a `slug`, one is derived from the name: lower case, without accents, with a number appended if it is ' +
     'taken. The tree has at most ten levels.',
   body: NewCategory,
+  notInSandbox,
   successes: [
     { status: 201, description: 'The category.', schema: Category, headers: { Location: 'The URL of the category.' } },
   ],
@@ -102,6 +106,7 @@ export const update = operation({
     'descendants; `null` moves it to the top level. A placeholder that gets a name becomes a regular category. The slug ' +
     `stays unless another one is sent. ${OWNERS}`,
   parameters: { categoryId: categoryIdInPath },
+  notInSandbox,
   conditional: true,
   body: CategoryPatch,
   successes: [
@@ -123,6 +128,7 @@ export const remove = operation({
   summary: 'Delete a category',
   description: `Deletes a category without animals and subcategories; merge it into another one otherwise. ${OWNERS}`,
   parameters: { categoryId: categoryIdInPath },
+  notInSandbox,
   conditional: true,
   successes: [{ status: 204, description: 'The category is deleted.' }],
   errors: ['not_owner', 'category_in_use'],

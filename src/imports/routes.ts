@@ -75,8 +75,8 @@ export const create = operation({
     'follow it. A row changes the animal with its `externalId`, or adds one. A cell that an export would write ' +
     'is no change. A row with an error changes nothing; the others are imported.',
   query,
+  notInSandbox: 'import animals',
   upload: {
-    action: 'import animals',
     kind: 'imports',
     contentTypes: ['text/csv', 'application/x-ndjson'],
     bytesMax: 1024 * MEBIBYTE,

@@ -9,7 +9,6 @@ import { matchesHash, parseToken } from './token.ts';
 export const sandboxScopes: readonly string[] = [
   'pets:read',
   'pets:write',
-  'organizations:write',
   'orders:read',
   'orders:write',
   'account:read',

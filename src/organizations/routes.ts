@@ -29,6 +29,8 @@ const parameters = {
 } as const;
 
 const OWNERS = 'Only the account itself or an admin can do this.';
+/** Everyone sees organizations: nobody publishes one without an account. */
+const notInSandbox = 'publish organizations';
 const headers = { ETag: 'The new entity tag.' };
 
 export const list = listOperation({
@@ -79,6 +81,7 @@ export const replace = operation({
     'ones that are left out are deleted. The e-mail address and the phone number are those that you send, never those of ' +
     `your account. ${OWNERS} To publish only if there is no profile yet, send \`If-None-Match: *\`.`,
   parameters,
+  notInSandbox,
   conditional: true,
   body: NewOrganization,
   successes: [
@@ -110,6 +113,7 @@ export const update = operation({
     'Applies a JSON Merge Patch (RFC 7396): fields that are left out stay, also those of an address or of the hours, and ' +
     `\`null\` deletes an optional one. A list of links is replaced as a whole. ${OWNERS}`,
   parameters,
+  notInSandbox,
   conditional: true,
   body: OrganizationPatch,
   successes: [{ status: 200, description: 'The organization after the change.', schema: Organization, headers }],
@@ -127,6 +131,7 @@ export const remove = operation({
   summary: 'Delete an organization',
   description: `Deletes the public profile of your account; your animals stay. You can publish it again. ${OWNERS}`,
   parameters,
+  notInSandbox,
   conditional: true,
   successes: [{ status: 204, description: 'The organization is deleted.' }],
   errors: ['not_owner'],

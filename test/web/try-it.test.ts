@@ -79,7 +79,7 @@ describe('“Try it” in a browser', { skip: skipBrowser }, () => {
         for (const route of shown) await press(page, route);
       });
       t.diagnostic(`${pressed} panels`);
-      assert.ok(pressed >= 40);
+      assert.ok(pressed >= 34);
       assert.deepEqual(failed, []);
     });
   }
@@ -90,7 +90,6 @@ describe('“Try it” in a browser', { skip: skipBrowser }, () => {
       for (const [operationId, status] of [
         ['deletePet', 204],
         ['placeOrder', 201],
-        ['createCategory', 201],
         ['cancelOrder', 200],
       ] as const) {
         await page.goto(`${origin}/reference/${operationId}`);
@@ -105,7 +104,16 @@ describe('“Try it” in a browser', { skip: skipBrowser }, () => {
   it('shows the recorded request and response where a trial key may not send one, and takes a key of the visitor', () =>
     withContext(async context => {
       const page = await context.newPage();
-      for (const operationId of ['listWebhooks', 'addPhoto', 'updatePhoto', 'getImport', 'listAuditEntries']) {
+      for (const operationId of [
+        'listWebhooks',
+        'addPhoto',
+        'updatePhoto',
+        'getImport',
+        'listAuditEntries',
+        'createCategory',
+        'getOrganization',
+        'replaceOrganization',
+      ]) {
         await page.goto(`${origin}/reference/${operationId}`);
         assert.ok(await page.locator('.recorded code', { hasText: 'curl' }).first().isVisible(), operationId);
         assert.ok(!(await page.getByRole('button', { name: 'Send request' }).isVisible()), operationId);

@@ -80,10 +80,8 @@ export interface ExampleFile {
   readonly base64: string;
 }
 
-/** The body of an operation that takes a file instead of JSON. Accounts of the sandbox cannot upload: 403 `not_in_sandbox`. */
+/** The body of an operation that takes a file instead of JSON. */
 export interface Upload {
-  /** What the caller does, as the end of the sentence "A trial key cannot …". */
-  readonly action: string;
   /** The kind, whose slots it takes; see `UploadSlots`. */
   readonly kind: string;
   /** The media types that it may have. */
@@ -208,6 +206,8 @@ export interface Operation<Context> {
   readonly body?: TSchema;
   /** Present if the body is a file: then there is no `body`. */
   readonly upload?: Upload;
+  /** What accounts of the sandbox cannot do with it, as the end of the sentence "A trial key cannot …": 403 `not_in_sandbox`. */
+  readonly notInSandbox?: string;
   /** Whether the operation only ends what the account has, as every DELETE does: the bounds of the sandbox do not stop it. */
   readonly frees?: true;
   /** Whether the body may be omitted: it then reads as an object without members. */

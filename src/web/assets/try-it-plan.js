@@ -2,10 +2,10 @@
 
 const DAY_MS = 86_400_000;
 
-/** Returns a body with a time and letters of now in place of their names. */
+/** Returns a body with a time of now in place of its name. */
 export function withValuesOfNow(text) {
   const tomorrow = new Date(Date.now() + DAY_MS).toISOString().replace(/\.\d+/, '');
-  return text.replaceAll('{tomorrow}', tomorrow).replaceAll('{random}', crypto.randomUUID().slice(0, 6));
+  return text.replaceAll('{tomorrow}', tomorrow);
 }
 
 /** Gets the resources of a plan. @param ids those that are known; it adds others @param send sends a request, and returns its response with its JSON */

@@ -4,10 +4,7 @@ import { mainExample } from './operations.ts';
 
 /** What requests of “Try it” need from earlier ones, by the words that a visitor reads. */
 export const resources = {
-  account: 'your account',
   pet: 'an animal of your own',
-  category: 'a category of your own',
-  organization: 'your organization',
   hold: 'a hold of your own',
   order: 'an order of your own',
   approvedOrder: 'an approved order of your own',
@@ -21,8 +18,7 @@ interface Recipe {
   /** The resources whose ids are the values of path parameters. */
   readonly takes?: Readonly<Record<string, Resource>>;
   /**
-   * The body instead of that of the example. `{pet}` stands for the id of the resource, `{tomorrow}` for a time and
-   * `{random}` for a few letters.
+   * The body instead of that of the example. `{pet}` stands for the id of the resource and `{tomorrow}` for a time.
    */
   readonly body?: unknown;
   /** The resource that a success creates; its id is in the response. */
@@ -31,12 +27,10 @@ interface Recipe {
   readonly ends?: Resource;
 }
 
-/** The parameters of what a trial key cannot make, and the operations that only admins can use. */
-const beyondSandbox = { parameters: ['photoId', 'importId'], operations: ['mergeCategory'] } as const;
+/** What a trial key cannot make, by the parameter that takes its id. */
+const beyondSandbox = { photoId: 'photos', importId: 'imports', organizationId: 'organization' } as const;
 
 const pet = { takes: { petId: 'pet' } } as const;
-const category = { takes: { categoryId: 'category' } } as const;
-const organization = { takes: { organizationId: 'organization' } } as const;
 const hold = { takes: { holdId: 'hold' } } as const;
 const order = { takes: { orderId: 'order' } } as const;
 
@@ -47,13 +41,6 @@ const recipes: Readonly<Record<string, Recipe>> = {
   replacePet: pet,
   deletePet: { ...pet, ends: 'pet' },
   getPetHistory: pet,
-  createCategory: { body: { name: 'Maine Coon {random}', parentId: 2 }, gives: 'category' },
-  updateCategory: { ...category, body: { name: 'Maine Coons {random}', parentId: null } },
-  deleteCategory: { ...category, ends: 'category' },
-  replaceOrganization: { takes: { organizationId: 'account' }, gives: 'organization' },
-  getOrganization: organization,
-  updateOrganization: organization,
-  deleteOrganization: { ...organization, ends: 'organization' },
   createHold: { body: { petIds: ['{pet}'], note: 'We come on Saturday.' }, gives: 'hold', ends: 'pet' },
   getHold: hold,
   extendHold: { ...hold, body: { expiresAt: '{tomorrow}' } },
@@ -64,7 +51,6 @@ const recipes: Readonly<Record<string, Recipe>> = {
   deliverOrder: { takes: { orderId: 'approvedOrder' }, ends: 'approvedOrder', gives: 'deliveredOrder' },
   cancelOrder: { ...order, ends: 'order' },
   returnOrder: { takes: { orderId: 'deliveredOrder' }, ends: 'deliveredOrder' },
-  getAccount: { gives: 'account' },
   sendMessage: {
     body: { message: 'Does Minka get along with dogs?', petId: '{pet}', replyTo: 'jo@example.org' },
     gives: 'message',
@@ -72,11 +58,14 @@ const recipes: Readonly<Record<string, Recipe>> = {
   getMessage: { takes: { messageId: 'message' } },
 };
 
-/** Reports whether a trial key can use an operation. */
-export function isInSandbox({ operationId, access, upload, streams, path }: Route<never>): boolean {
-  if (upload || streams || (beyondSandbox.operations as readonly string[]).includes(operationId)) return false;
-  const isAllowed = access.scope === undefined || sandboxScopes.includes(access.scope);
-  return isAllowed && !beyondSandbox.parameters.some(name => path.includes(`{${name}}`));
+/** Returns why a trial key cannot use an operation, as a sentence with backticks; `undefined` if it can. */
+export function reasonAgainstSandbox({ operationId, access, notInSandbox, path }: Route<never>): string | undefined {
+  if (notInSandbox !== undefined) return `A trial key cannot ${notInSandbox}.`;
+  const missing = Object.entries(beyondSandbox).find(([name]) => path.includes(`{${name}}`));
+  if (missing !== undefined) return `A trial key has no ${missing[1]}.`;
+  if (access.scope !== undefined && !sandboxScopes.includes(access.scope))
+    return `Trial keys do not have the scope \`${access.scope}\`.`;
+  return operationId === 'mergeCategory' ? `\`${operationId}\` needs the key of an admin.` : undefined;
 }
 
 /** A request that “Try it” sends itself to get a resource that another one needs; the scripts of the page read it. */

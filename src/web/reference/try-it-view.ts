@@ -1,5 +1,5 @@
 import recorded from '../../generated/recorded-responses.json' with { type: 'json' };
-import { sandboxMax, sandboxScopes } from '../../keys/sandbox.ts';
+import { sandboxMax } from '../../keys/sandbox.ts';
 import { type Html, html } from '../../lib/html/html.ts';
 import type { Route } from '../../lib/http/route.ts';
 import { countText } from '../../lib/text.ts';
@@ -7,7 +7,7 @@ import type { SandboxBounds } from '../../plans/sandbox.ts';
 import { bytesText } from '../parts.ts';
 import { type DocumentedOperation, mainExample, type Parameter } from './operations.ts';
 import { codeBlock, inline, jsonBlock } from './parts.ts';
-import { bodyOf, isInSandbox, neededBy, planOf, resources, valuesOf } from './recipes.ts';
+import { bodyOf, neededBy, planOf, reasonAgainstSandbox, resources, valuesOf } from './recipes.ts';
 import { curl, sampleOf } from './samples.ts';
 
 /** The data of the panel of an operation. */
@@ -33,20 +33,20 @@ export function tryItView(context: TryItContext): Html | undefined {
     return without(html`<p>Staging is not served here, so requests cannot be tried on this page.</p>`);
   if (route.streams)
     return without(html`<p>A stream does not end, so it cannot be tried on this page. Use the curl example.</p>`);
-  const inSandbox = isInSandbox(route);
+  const reason = reasonAgainstSandbox(route);
   const plan = JSON.stringify(planOf(route, routes, one => urlOf(one)!));
   const form = html`<form method="dialog" autocomplete="off">
 ${fields(operation)}
-${inSandbox ? html`<button>Send request</button>\n${keyView(bounds)}` : html`${keyField(route.access.scope)}\n<button>Send request</button>`}
+${reason === undefined ? html`<button>Send request</button>\n${keyView(bounds)}` : html`${keyField(route.access.scope)}\n<button>Send request</button>`}
 </form>`;
-  return html`<section class="try" id="try" aria-labelledby="try-title" data-url="/try/key" data-method="${route.method}" data-base="${base}" data-path="${route.path}" data-plan="${plan}"${inSandbox && html` data-sandbox`}>
+  return html`<section class="try" id="try" aria-labelledby="try-title" data-url="/try/key" data-method="${route.method}" data-base="${base}" data-path="${route.path}" data-plan="${plan}"${reason === undefined && html` data-sandbox`}>
 <h2 id="try-title">Try it</h2>
 ${
-  inSandbox
+  reason === undefined
     ? html`<p class="hint">Sends a real request to <strong>staging</strong>, which has sample data only.</p>
 <noscript><p class="notice">This form needs JavaScript. Without it, use the curl example.</p></noscript>
 ${form}`
-    : html`<p class="hint">${reasonOf(route)}</p>
+    : html`<p class="hint">${inline(reason)} This is a recorded request.</p>
 <details class="own-key"><summary>Use a key of your own</summary>${form}</details>
 ${recordedView(route, base)}`
 }
@@ -61,15 +61,6 @@ export function hasTryIt({ extensions }: Route<never>): boolean {
 
 function without(reason: Html): Html {
   return html`<section class="try" id="try" aria-labelledby="try-title"><h2 id="try-title">Try it</h2>${reason}</section>`;
-}
-
-function reasonOf({ operationId, upload, access, path }: Route<never>): Html {
-  if (upload) return html`A trial key cannot ${upload.action}. This is a recorded request.`;
-  if (path.includes('{photoId}')) return html`A trial key has no photos. This is a recorded request.`;
-  if (path.includes('{importId}')) return html`A trial key has no imports. This is a recorded request.`;
-  if (!sandboxScopes.includes(access.scope!))
-    return html`Trial keys do not have the scope <code>${access.scope}</code>. This is a recorded request.`;
-  return html`<code>${operationId}</code> needs the key of an admin. This is a recorded request.`;
 }
 
 function recordedView(route: Route<never>, base: string): Html | undefined {

@@ -239,7 +239,7 @@ export class HttpServer<Context> {
     this.#reject(exchange, this.#options.problemOf(error, exchange));
   }
 
-  /** Rejects requests that no route serves or serves any more, and callers without the route's scope, and uploads of the sandbox. */
+  /** Rejects requests that no route serves or serves any more, accounts of the sandbox where it is barred, and callers without the route's scope. */
   #authorize(exchange: RoutedExchange<Context>, result: AuthenticationResult): void {
     const { route } = exchange.found;
     exchange.headers = result.headers;
@@ -253,16 +253,16 @@ export class HttpServer<Context> {
       return;
     }
     exchange.countedAt = result.countedAt;
-    const { access, deprecation, operationId, upload } = route.route;
+    const { access, deprecation, operationId, notInSandbox } = route.route;
     if (deprecation !== undefined && this.#options.now() >= deprecation.sunset.getTime()) {
       const message = `${operationId} was removed. ${deprecation.instead}`;
       this.#reject(exchange, new Problem('operation_removed', 410, message));
+    } else if (notInSandbox !== undefined && result.caller.sandbox) {
+      const message = `A trial key cannot ${notInSandbox}. Create an account (the Free plan is enough) and use one of its keys.`;
+      this.#reject(exchange, new Problem('not_in_sandbox', 403, message));
     } else if (access.scope !== undefined && !result.caller.scopes.has(access.scope)) {
       const message = `The API key lacks the scope ${access.scope}.`;
       this.#reject(exchange, new Problem('insufficient_scope', 403, message));
-    } else if (upload !== undefined && result.caller.sandbox) {
-      const message = `A trial key cannot ${upload.action}. Create an account (the Free plan is enough) and use one of its keys.`;
-      this.#reject(exchange, new Problem('not_in_sandbox', 403, message));
     } else if (route.takesBody) this.#readBody(exchange, route);
     else this.#handle(exchange, route, undefined);
   }

@@ -31,7 +31,6 @@ function receiving(path: string, timeoutMs?: number, most = Number.POSITIVE_INFI
     ...operationsOver<null>()({
       ...{ summary: '', description: '', errors: [], examples: [] },
       upload: {
-        action: 'send files',
         kind: 'files',
         contentTypes: ['text/csv'],
         bytesMax: 100,
