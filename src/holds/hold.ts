@@ -29,6 +29,7 @@ const NewPetIds = Type.Array(idSchema('The id of an animal.'), {
     'Several animals to hold, instead of `petId`: 1–20, without duplicates. The hold gets all of them or fails.',
 });
 const PetIds = Type.Array(idSchema('The id of an animal.'), {
+  maxItems: BONDED_MAX,
   description: 'The animals of the hold, sorted by id, including those that have been ordered.',
 });
 

@@ -21,6 +21,9 @@ export const ImportMode = Type.Enum(['upsert', 'replace'], {
 });
 
 /** An error in a row of an import, or a warning about something that the import ignores, or a value that is not known. */
+/** The most errors of a single import in its own response. */
+export const FIRST_ERRORS = 20;
+
 export const ImportError = Type.Object(
   {
     level: Type.Enum(['error', 'warning'], {
@@ -101,7 +104,10 @@ export const Import = Type.Object(
       ),
     ),
     firstErrors: Type.Optional(
-      Type.Array(ImportError, { description: 'The first 20 errors and warnings; only of a single import.' }),
+      Type.Array(ImportError, {
+        maxItems: FIRST_ERRORS,
+        description: `The first ${FIRST_ERRORS} errors and warnings; only of a single import.`,
+      }),
     ),
     createdAt: timeSchema('When the file began to arrive.'),
     startedAt: Type.Optional(timeSchema('When the file had arrived.')),

@@ -13,6 +13,7 @@ import { cancelExamples, createExamples, errorExamples, getExamples, listExample
 import {
   ERRORS_MAX,
   errorLines,
+  FIRST_ERRORS,
   Import,
   type ImportError,
   ImportId,
@@ -27,7 +28,6 @@ import { discardImport, hashOf, type ReceivedImport, receiveImport } from './rec
 const importId = idParameter('import', ImportId);
 const MEBIBYTE = 1024 * 1024;
 const UPLOAD_MS = 15 * 60_000;
-const FIRST_ERRORS = 20;
 
 const query = Type.Object({
   mode: Type.Optional(ImportMode),

@@ -47,6 +47,7 @@ const NewPetIds = Type.Array(idSchema('The id of an animal.'), {
     'Bonded animals to order together, instead of `petId`: all of `group.petIds` of their full view. The order gets all of them or fails.',
 });
 const PetIds = Type.Array(idSchema('The id of an animal.'), {
+  maxItems: BONDED_MAX,
   description: 'The animals that were ordered together, sorted by id; absent for an order of one.',
 });
 

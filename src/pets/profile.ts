@@ -149,6 +149,7 @@ const ShownGroup = Type.Object(
     ...Group.properties,
     petIds: Type.Optional(
       Type.Array(idSchema('The id of an animal.'), {
+        maxItems: BONDED_MAX,
         description:
           'Of a `bonded` group: the animal and the others that are not sold, sorted by id. Send them as `petIds` of a hold or an order.',
       }),

@@ -67,7 +67,7 @@ const RecordedPhoto = Type.Object(recorded);
 export type RecordedPhoto = Static<typeof RecordedPhoto>;
 
 /** Photos, the main one first. */
-export const RecordedPhotos = Type.Array(RecordedPhoto);
+export const RecordedPhotos = Type.Array(RecordedPhoto, { maxItems: PHOTOS_MAX });
 
 /**
  * A photo as the columns of pets and organizations store it. `bytes` is what it counts for the quota of their account, so that
@@ -107,7 +107,7 @@ type SizeUrls = Record<`${PhotoSize}`, ReturnType<typeof url>>;
 
 /** Returns the schema of the photos of an animal or an organization. */
 export function photosSchema(noun: string) {
-  return Type.Array(Photo, { description: `The photos of the ${noun}, the main one first.` });
+  return Type.Array(Photo, { maxItems: PHOTOS_MAX, description: `The photos of the ${noun}, the main one first.` });
 }
 
 /** The body that changes a photo: a JSON Merge Patch (RFC 7396). */

@@ -185,7 +185,7 @@ const countsByKey = queriesByShape(['ofKey'], ({ ofKey }: { ofKey: boolean }) =>
 );
 
 /** The most keys of `usageByKey`. */
-const KEYS_MAX = 100;
+export const KEYS_MAX = 100;
 
 const deleteBefore = deletingOldest('usage', primaryKey, 'hour');
 

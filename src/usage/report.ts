@@ -43,6 +43,9 @@ const rules = {
   day: { ms: DAY_MS, count: 30, max: USAGE_KEPT_MS / DAY_MS, maxText: '90 days by day' },
 } as const;
 
+/** The most intervals of a report. */
+export const BUCKETS_MAX = Math.max(rules.hour.max, rules.day.max);
+
 /**
  * Returns the usage of an account on a deployment.
  * @throws {Problem} `invalid_parameter` for a range that is empty or too long

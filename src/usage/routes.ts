@@ -2,10 +2,11 @@ import Type from 'typebox';
 import { listOperation, nowOf, operation } from '../deployment.ts';
 import { documentedRule, openEnum, requestTimeSchema, timeSchema } from '../lib/schemas.ts';
 import { formatTime, parseTime } from '../lib/time.ts';
+import { KEYS_MAX } from './counts.ts';
 import { requestExamples, usageExamples } from './examples.ts';
 import { listRequests } from './log.ts';
 import { LoggedRequests, loggedRequestOf } from './logged-request.ts';
-import { intervals, usageReport } from './report.ts';
+import { BUCKETS_MAX, intervals, usageReport } from './report.ts';
 
 const count = (description: string) => Type.Integer({ format: 'int64', minimum: 0, description });
 
@@ -32,14 +33,14 @@ const UsageReport = Type.Object(
         { start: timeSchema('When it begins.'), ...counts },
         { title: 'UsageBucket', description: 'The requests of one hour or UTC day.' },
       ),
-      { description: 'Every hour or UTC day of the range, oldest first.' },
+      { maxItems: BUCKETS_MAX, description: 'Every hour or UTC day of the range, oldest first.' },
     ),
     keys: Type.Array(
       Type.Object(
         { keyId: Type.String({ description: 'The API key.' }), ...counts },
         { title: 'KeyUsage', description: 'The requests with one key.' },
       ),
-      { description: 'The keys with requests in the range, the most used first; a hundred at most.' },
+      { maxItems: KEYS_MAX, description: 'The keys with requests in the range, the most used first.' },
     ),
   },
   { title: 'Usage', description: 'The requests of an account on a deployment.' },

@@ -30,8 +30,10 @@ const Url = Type.String({
 });
 
 const TYPES = 'Delivers only events of these types; `pet.*` stands for all types of one kind. Default: every type.';
-const Types = Type.Array(EventTypes.items, { minItems: 1, maxItems: 50, uniqueItems: true, description: TYPES });
+const TYPES_MAX = 50;
+const Types = Type.Array(EventTypes.items, { minItems: 1, maxItems: TYPES_MAX, uniqueItems: true, description: TYPES });
 const ShownTypes = Type.Array(openEnum(EventTypes.items, 'An event type, or all types of one kind.'), {
+  maxItems: TYPES_MAX,
   description: TYPES,
 });
 

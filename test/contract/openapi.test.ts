@@ -71,6 +71,17 @@ function unbounded(schema: Json, path = ''): string[] {
   ];
 }
 
+/** Returns the paths of lists without `maxItems` in a schema, without those of the schemas that it refers to. */
+function unboundedLists(schema: Json, path: string): string[] {
+  const { anyOf = [], items, properties = {} } = schema;
+  return [
+    ...(items !== undefined && schema.maxItems === undefined ? [path] : []),
+    ...anyOf.flatMap((one: Json) => unboundedLists(one, path)),
+    ...(items === undefined ? [] : unboundedLists(items, `${path}[]`)),
+    ...Object.entries(properties).flatMap(([name, one]) => unboundedLists(one as Json, `${path}.${name}`)),
+  ];
+}
+
 describe('the OpenAPI document', () => {
   test('has exactly the routes as operations', () => {
     assert.deepEqual(
@@ -273,6 +284,17 @@ describe('the OpenAPI document', () => {
         assert.deepEqual(unbounded(schema), [], `${operation.operationId} ${name}`);
       }
     }
+  });
+
+  test('bounds every list of responses that the service bounds', () => {
+    const { schemas } = (served as Json).components;
+    const lists = Object.entries(schemas).flatMap(([name, schema]) => unboundedLists(schema as Json, name));
+    // Attempts follow settings and redeliveries, networks have no bound, and lists of known words grow with releases.
+    const open = /^(CategoryAttributes\.\w+|\w+\.(attempts|networks|scopes)|FullPet\.warnings)$/;
+    assert.deepEqual(
+      lists.filter(path => !open.test(path)),
+      [],
+    );
   });
 
   test('words an unknown id the same way in every operation', () => {

@@ -7,6 +7,9 @@ export interface FieldError {
   readonly message: string;
 }
 
+/** The most invalid fields in an error response. */
+export const FIELD_ERRORS_MAX = 50;
+
 /** What the documentation says about an error code. */
 export interface ErrorEntry {
   readonly status: number;

@@ -1,4 +1,4 @@
-import { problemBody } from '../problem.ts';
+import { FIELD_ERRORS_MAX, problemBody } from '../problem.ts';
 
 const errorMembers = {
   code: { type: 'string', description: 'Machine-readable error code: snake_case, never renamed.' },
@@ -6,6 +6,7 @@ const errorMembers = {
   status: { type: 'integer', description: 'The HTTP status code.' },
   errors: {
     type: 'array',
+    maxItems: FIELD_ERRORS_MAX,
     description: 'The invalid fields, if single fields are invalid.',
     items: {
       type: 'object',

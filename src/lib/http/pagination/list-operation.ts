@@ -78,7 +78,7 @@ export function listOperationsOver<Context extends ScanRequest['context']>() {
         {
           status: 200,
           description: response ?? `A page of ${noun}.`,
-          schema,
+          schema: { ...schema, maxItems: LIMIT_MAX },
           headers: {
             Link: forwardOnly ? LINK_FORWARD : LINK,
             'x-next': 'The URL of the next page; absent on the last page.',
@@ -115,9 +115,15 @@ async function respondWith<Context extends ScanRequest['context']>(
 }
 
 const LIMIT_DEFAULT = 20;
+const LIMIT_MAX = 100;
 
 const Limit = Type.Optional(
-  Type.Integer({ minimum: 1, maximum: 100, default: LIMIT_DEFAULT, description: 'Maximum number of items returned.' }),
+  Type.Integer({
+    minimum: 1,
+    maximum: LIMIT_MAX,
+    default: LIMIT_DEFAULT,
+    description: 'Maximum number of items returned.',
+  }),
 );
 
 const Cursor = Type.Optional(

@@ -234,6 +234,8 @@ describe('a query reader', () => {
     assert.deepEqual(read('kind=a,b,a'), ['kind too_many']);
     assert.deepEqual(read('kind=a,'), ['kind invalid_value']);
     assert.deepEqual(read('other=1', true), ['other unknown_parameter']);
+    const others = Array.from({ length: 60 }, (_, index) => `other${index}=1`);
+    assert.equal((read(`${others.join('&')}&limit=0&kind=c`, true) as string[]).length, 50);
     for (const [text, message] of [
       ['limit=0', 'Must be a whole number from 1 to 100 in decimal digits.'],
       ['kind=c', 'Must be one of a, b.'],

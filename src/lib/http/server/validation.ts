@@ -2,7 +2,7 @@ import type { TObject, TSchema } from 'typebox';
 import Format from 'typebox/format';
 import { Compile, type Validator } from 'typebox/schema';
 import { TIME_LENGTH_MAX } from '../../time.ts';
-import type { FieldError } from '../problem.ts';
+import { FIELD_ERRORS_MAX, type FieldError } from '../problem.ts';
 
 export type Reading<T> = { readonly value: T } | { readonly errors: readonly FieldError[] };
 
@@ -102,9 +102,6 @@ function onePerField(errors: readonly FieldError[]): FieldError[] {
   const paths = new Set<string>();
   return errors.filter(({ path }) => !paths.has(path) && paths.add(path));
 }
-
-/** Limits the size of error responses. */
-const FIELD_ERRORS_MAX = 50;
 
 type SchemaError = ReturnType<Validator['Errors']>[1][number];
 
@@ -227,7 +224,7 @@ export class QueryReader {
         errors.push({ path: name.slice(0, 100).toWellFormed(), code: 'unknown_parameter', message });
       }
     }
-    return errors.length === 0 ? { value } : { errors };
+    return errors.length === 0 ? { value } : { errors: errors.slice(0, FIELD_ERRORS_MAX) };
   }
 }
 
