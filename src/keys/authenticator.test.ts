@@ -35,6 +35,10 @@ onEachEngine(engine => {
       newKey: () => database.write(tx => createKey(tx, { accountId, deployment: 'production' })),
       send: async (token: string, address = '192.0.2.1') =>
         codeOf(await authenticator.authenticate({ authorization: `Bearer ${token}`, address: () => address })),
+      errorOf: async (authorization: string) => {
+        const result = await authenticator.authenticate({ authorization, address: () => '192.0.2.1' });
+        return result.authenticated ? 'accepted' : `${result.problem.code}: ${result.problem.message}`;
+      },
       async close() {
         await keys.close();
         await limiter.close();
@@ -56,6 +60,36 @@ onEachEngine(engine => {
       assert.equal(await send(other.token), 'accepted');
       assert.equal(await send(cached.token), 'accepted');
       assert.deepEqual(new Set(await Promise.all(responses)), new Set(['rate_limit_exceeded']));
+      await close();
+    });
+
+    it('says what is wrong with a header, and repeats no key', async () => {
+      const { newKey, errorOf, close } = await setUp();
+      const { token } = await newKey();
+      for (const [header, code, words] of [
+        ['', 'missing', 'An API key is required'],
+        ['Bearer ', 'missing', 'no key after "Bearer"'],
+        [token, 'missing', 'no scheme before the key'],
+        ['pk_123', 'missing', 'no scheme before the key'],
+        [`Basic ${token}`, 'missing', 'is "Basic", not "Bearer"'],
+        [`Bearer: ${token}`, 'missing', 'is "Bearer:", not "Bearer"'],
+        [`"Bearer ${token}"`, 'missing', 'is in quotes'],
+        [`Bearer "${token}"`, 'malformed', 'The API key is in quotes'],
+        [`Bearer Bearer ${token}`, 'malformed', '"Bearer" twice'],
+        [`Bearer ${token}\\n`, 'malformed', 'other characters before or after'],
+        [`Bearer ${token},`, 'malformed', 'other characters before or after'],
+        [`Bearer ${token.slice(0, 60)}`, 'malformed', 'has 60 characters, and a whole one has 66'],
+        [`Bearer ${token.slice(0, -1)}!`, 'malformed', 'may have been cut or mistyped'],
+        ['Bearer <API_KEY>', 'malformed', 'placeholder'],
+        ['Bearer $KEY', 'malformed', 'placeholder'],
+        ['Bearer undefined', 'malformed', 'placeholder'],
+        ['Bearer sk_live_abc', 'malformed', 'begins with "petstore_live_"'],
+      ] as const) {
+        const error = await errorOf(header);
+        assert.ok(error.startsWith(`${code}_api_key: `) && error.includes(words), `${header}: ${error}`);
+        assert.ok(!error.includes(token.slice(15)), error);
+      }
+      assert.equal(await errorOf(`bearer  ${token} `), 'accepted');
       await close();
     });
 

@@ -7,6 +7,7 @@ import { includesAddress } from '../lib/networks.ts';
 import { canonicalAddress } from '../limits/address.ts';
 import type { Limiter, Verdict } from '../limits/limiter.ts';
 import type { DeploymentName } from '../schema.ts';
+import { schemeFault, tokenFault } from './header-faults.ts';
 import type { CachedKey, KeyCache } from './key-cache.ts';
 import { matchesHash, parseToken } from './token.ts';
 
@@ -50,10 +51,11 @@ export class KeyAuthenticator implements Authenticator {
   }
 
   authenticate(credentials: Credentials): MaybePromise<AuthenticationResult> {
-    const token = BEARER.exec(credentials.authorization ?? '')?.[1]?.trimEnd();
-    if (token === undefined) return this.#reject(credentials, 'missing_api_key');
+    const { authorization = '' } = credentials;
+    const token = BEARER.exec(authorization)?.[1]?.trimEnd();
+    if (token === undefined) return this.#reject(credentials, 'missing_api_key', schemeFault(authorization));
     const parsed = parseToken(token);
-    if (parsed === undefined) return this.#reject(credentials, 'malformed_api_key');
+    if (parsed === undefined) return this.#reject(credentials, 'malformed_api_key', tokenFault(token));
     if (!this.#options.deployments.includes(parsed.deployment)) {
       return this.#reject(credentials, 'wrong_deployment', this.#wrongDeployment(parsed.deployment));
     }

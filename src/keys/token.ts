@@ -35,6 +35,12 @@ export function parseToken(text: string): { readonly deployment: DeploymentName;
   return { deployment: match[1] === 'live' ? 'production' : 'staging', id: match[2]! };
 }
 
+/** Returns the first well-formed token within a text, or `undefined`. */
+export function findToken(text: string): string | undefined {
+  const found = inText.exec(text)?.[0];
+  return found !== undefined && parseToken(found) !== undefined ? found : undefined;
+}
+
 /** Returns the SHA-256 of the whole token in base64: 44 characters. 196 random bits need no slow hash. */
 export function hashToken(token: string): string {
   return hash('sha256', token, 'base64');
@@ -52,7 +58,10 @@ const prefixes = { production: 'live', staging: 'test' } as const satisfies Reco
 const ID_LENGTH = 12;
 const SECRET_LENGTH = 33;
 const CHECKSUM_LENGTH = 6;
-const form = /^petstore_(live|test)_([0-9A-Za-z]{12})_[0-9A-Za-z]{39}$/;
+const inText = /petstore_(live|test)_([0-9A-Za-z]{12})_[0-9A-Za-z]{39}/;
+const form = new RegExp(`^${inText.source}$`);
+/** The number of characters of a token. */
+export const TOKEN_LENGTH = 66;
 
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 

@@ -136,6 +136,25 @@ describe('“Try it” in a browser', { skip: skipBrowser }, () => {
       assert.ok(!(await page.locator('.result').textContent())!.includes(token));
     }));
 
+  it('says what is wrong with a key that was pasted with more than the key', () =>
+    withContext(async context => {
+      const page = await context.newPage();
+      const [{ token }, live] = [await service.newKey({ deployment: 'staging' }), await service.newKey()];
+      await page.goto(`${origin}/reference/listPets`);
+      await page.locator('summary', { hasText: 'Use a key of your own' }).click();
+      for (const [pasted, shown] of [
+        [`“${token}”`, /has a character that cannot be sent/],
+        [`"${token}"`, /The API key is in quotes/],
+        [`Bearer ${token}`, /has \\"Bearer\\" twice/],
+        [live.token, /This is a key of production\. Use it at http/],
+        [` ${token}\n`, /^\s*Request[\s\S]*200 OK/],
+      ] as const) {
+        await page.getByLabel('API key for staging').fill(pasted);
+        await send(page);
+        await page.locator('.result', { hasText: shown }).waitFor();
+      }
+    }));
+
   it('uploads a file with a key of the visitor', () =>
     withContext(async context => {
       const page = await context.newPage();

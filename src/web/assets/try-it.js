@@ -43,7 +43,7 @@ function start() {
   }
 
   async function send(token, { method, url, headers, body }) {
-    const all = { Authorization: `Bearer ${token}`, ...headers };
+    const all = headersOf({ Authorization: `Bearer ${token}`, ...headers });
     const response = await fetch(url, { method, headers: all, body, cache: 'no-store' });
     const text = await response.text();
     return { response, text, json: jsonOf(text) };
@@ -146,6 +146,15 @@ function start() {
     run();
   });
   begin();
+}
+
+/** Throws an error that says so if a value cannot be sent: fetch() would fail as if there were no network. */
+function headersOf(values) {
+  try {
+    return new Headers(values);
+  } catch {
+    throw new Error('The key or a header has a character that cannot be sent, such as “. Copy or type it again.');
+  }
 }
 
 function jsonOf(text) {
