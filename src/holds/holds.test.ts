@@ -119,7 +119,7 @@ onEachEngine(engine => {
       const store = await open(engine);
       await store.hold(caller, [1, 2], {}, 3);
       const refused = await failure(store.hold(caller, [3, 4], {}, 3), 'hold_limit_exceeded');
-      assert.match(refused.message, /holds 2 of at most 3 animals; 2 more exceed the limit/);
+      assert.match(refused.message, /holds 2 animals, and 2 more would exceed 3, the maximum of its plan/);
       await store.hold(caller, [3], {}, 3);
       await failure(store.hold(caller, [4], {}, 3), 'hold_limit_exceeded');
       await store.hold(other, [4, 5], {}, 3);

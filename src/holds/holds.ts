@@ -153,7 +153,7 @@ function requireExpiryInRange(text: string, now: number, createdAt: number): num
 }
 
 function limitExceeded(held: number, heldMax: number, more: number): Problem {
-  const message = `The account holds ${held} of at most ${heldMax} animals; ${more} more exceed the limit.`;
+  const message = `The account holds ${held} animals, and ${more} more would exceed ${heldMax}, the maximum of its plan.`;
   return problem('hold_limit_exceeded', `${message} Release a hold, or wait until one expires.`);
 }
 

@@ -80,7 +80,7 @@ function textError(text: string, lengthMax: number, controlsError: string | unde
   if (text.trim() === '') return 'must have at least one character that is not white space';
   if (controlsError !== undefined) return controlsError;
   return text.length > lengthMax && [...text].length > lengthMax
-    ? `must have at most ${lengthMax} characters`
+    ? `must have at most ${countText(lengthMax)} characters`
     : undefined;
 }
 

@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox';
 import { field, type InsertRowOf, type RecordedRowOf, type RowOf, type StateOf, time } from '../lib/fields/field.ts';
 import { fullSchema, newSchema, plainSchema } from '../lib/fields/schemas.ts';
 import { checkedText, documentedRule, emailSchema, idSchema, openEnum, timeSchema } from '../lib/schemas.ts';
+import { countText } from '../lib/text.ts';
 import { formatTime } from '../lib/time.ts';
 
 /** The maximum length of a message, in code points. */
@@ -173,7 +174,7 @@ export function textError(text: string): string | undefined {
   if (!text.isWellFormed()) return 'must be well-formed Unicode, without lone surrogates';
   if (text.includes('\0')) return 'must not contain the character U+0000';
   if (text.length > MESSAGE_LENGTH_MAX && [...text].length > MESSAGE_LENGTH_MAX) {
-    return `must have at most ${MESSAGE_LENGTH_MAX} characters`;
+    return `must have at most ${countText(MESSAGE_LENGTH_MAX)} characters`;
   }
   return undefined;
 }

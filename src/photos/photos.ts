@@ -53,7 +53,7 @@ export async function addPhoto<Row extends HolderRow>(
 /** @throws {Problem} `photo_limit_exceeded` if one has as many photos as it can have */
 export function requireRoom({ noun }: Pick<PhotoHolders, 'noun'>, id: number, photos: readonly StoredPhoto[]): void {
   if (photos.length < PHOTOS_MAX) return;
-  throw problem('photo_limit_exceeded', `The ${noun} ${id} has ${photos.length} photos; ${PHOTOS_MAX} is the maximum.`);
+  throw problem('photo_limit_exceeded', `The ${noun} ${id} has ${photos.length} photos, the maximum.`);
 }
 
 /**

@@ -1,4 +1,5 @@
 import { problem } from '../errors.ts';
+import { countText } from '../lib/text.ts';
 import { accountCounter } from '../plans/account-counter.ts';
 import { type Params, query, type Reader, sql, type Tables, type Transaction } from '../schema.ts';
 import type { StoredPhoto } from './photo.ts';
@@ -94,7 +95,7 @@ export async function countPhotoBytes(tx: Transaction, accountId: number, bytes:
 /** @throws {Problem} `photo_storage_exceeded` if an account that stores so many bytes can have no more of them */
 export function requireBytes(stored: number, bytes: number, max: number): void {
   if (stored + bytes <= max) return;
-  const message = `The account stores ${stored} bytes of photos, and ${bytes} more would exceed ${max}, the maximum of its plan.`;
+  const message = `The account stores ${countText(stored)} bytes of photos, and ${countText(bytes)} more would exceed ${countText(max)}, the maximum of its plan.`;
   throw problem('photo_storage_exceeded', message);
 }
 

@@ -1,5 +1,5 @@
 import { isEmail } from '../../lib/email.ts';
-import { nameError } from '../../lib/text.ts';
+import { countText, nameError } from '../../lib/text.ts';
 import { DAY_MS } from '../../lib/time.ts';
 import { getPet } from '../../pets/pets.ts';
 import { deletingOldest, type Params, query, type Reader, type Transaction } from '../../schema.ts';
@@ -35,7 +35,7 @@ export const WAITING_MS = 2 * DAY_MS;
 export function visitorMessageErrors({ name, email, text }: Omit<VisitorMessage, 'petId'>) {
   const isLong = [...text].length > VISITOR_TEXT_LENGTH_MAX;
   const ofName = name === '' ? 'must not be empty' : nameError(name);
-  const ofText = isLong ? 'must have at most 2,000 characters' : textError(text);
+  const ofText = isLong ? `must have at most ${countText(VISITOR_TEXT_LENGTH_MAX)} characters` : textError(text);
   return {
     ...(ofName !== undefined && { name: `Your name ${ofName}.` }),
     ...(!isEmail(email) && { email: 'Write an e-mail address like name@example.org.' }),

@@ -66,7 +66,7 @@ describe('checkUrl', () => {
           'http://10.0.0.1/',
         ],
       ],
-      'must have at most 2048 characters': [
+      'must have at most 2,048 characters': [
         `https://example.org/${'x'.repeat(2029)}`,
         // Percent-encoding makes nine characters of each.
         `https://example.org/${'ł€'.repeat(300)}`,

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { countText } from '../../text.ts';
 import { isPublicAddress, type Networks, parseNetworks } from './ssrf-protection.ts';
 
 /** Where requests may go in addition to the public internet. */
@@ -73,7 +74,8 @@ function parseUrl(text: string): URL | string {
   // Reject what a URL parser would silently correct: people would see another URL than the one that is used.
   const url = /^https?:\/\/(?!\/)[^\s\\\p{Cc}]+$/iu.test(text) ? URL.parse(text) : null;
   if (url === null) return isOtherScheme(text) ? HTTPS_ONLY : 'must be a URL like https://example.org/path';
-  if (Math.max(text.length, url.href.length) > URL_LENGTH_MAX) return 'must have at most 2048 characters';
+  if (Math.max(text.length, url.href.length) > URL_LENGTH_MAX)
+    return `must have at most ${countText(URL_LENGTH_MAX)} characters`;
   // The parser drops empty credentials and an empty fragment.
   if (url.username !== '' || url.password !== '' || /^[^/]*\/\/[^/?#]*@/.test(text)) {
     return 'must not have a user name or a password in it';

@@ -78,6 +78,8 @@ describe('a body reader', () => {
     Type.Object({
       name: Type.String({ minLength: 1, maxLength: 3 }),
       size: Type.Optional(Type.Integer({ minimum: 1, maximum: 9 })),
+      least: Type.Optional(Type.Integer({ minimum: 1 })),
+      weight: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 5 })),
       kind: Type.Optional(Type.Enum(['a', 'b'])),
       inner: Type.Optional(Type.Object({ 'x/y~': Type.Boolean() })),
       extra: Type.Optional(
@@ -100,11 +102,15 @@ describe('a body reader', () => {
       '/inner/x~1y~0 required: x/y~ is required.',
       '/kind invalid_value: Must be one of a, b.',
       '/name required: name is required.',
-      '/size out_of_range: Must be >= 1.',
+      '/size out_of_range: Must be from 1 to 9.',
     ]);
     assert.deepEqual(errorsOf({ name: '', size: '1' }), [
       '/name too_short: Must have at least 1 character.',
       '/size invalid_type: Must be an integer.',
+    ]);
+    assert.deepEqual(errorsOf({ name: 'Rex', least: 0, weight: 0 }), [
+      '/least out_of_range: Must be at least 1.',
+      '/weight out_of_range: Must be more than 0 and at most 5.',
     ]);
     assert.deepEqual(errorsOf({ name: 'long', size: 0.5 }), [
       '/name too_long: Must have at most 3 characters.',
@@ -145,7 +151,7 @@ describe('a body reader of lists', () => {
   it('reports the error of each beside the others', () => {
     const longer = Array.from({ length: 21 }, (_, index) => index + 1);
     assert.deepEqual(errorsOf({ ids: longer, name: 'abc' }), [
-      '/ids Must not have more than 20 items.',
+      '/ids Must have at most 20 items.',
       '/name Must have at most 2 characters.',
     ]);
     assert.deepEqual(errorsOf({ ids: [7, 1, 7], types: ['b', 'b'], name: 'abc' }), [
@@ -168,7 +174,7 @@ describe('a body reader of lists', () => {
         return Reflect.get(target, member);
       },
     });
-    assert.deepEqual(errorsOf({ ids: items }), ['/ids Must not have more than 20 items.']);
+    assert.deepEqual(errorsOf({ ids: items }), ['/ids Must have at most 20 items.']);
     assert.equal(looked, 0);
   });
 

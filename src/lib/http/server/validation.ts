@@ -1,6 +1,7 @@
 import type { TObject, TSchema } from 'typebox';
 import Format from 'typebox/format';
 import { Compile, type Validator } from 'typebox/schema';
+import { countText } from '../../text.ts';
 import { TIME_LENGTH_MAX } from '../../time.ts';
 import { FIELD_ERRORS_MAX, type FieldError } from '../problem.ts';
 
@@ -31,7 +32,7 @@ export class BodyReader {
       list => list.uniqueItems && !tooLong.includes(list) && hasRepeated(value, list),
     );
     const wrong = [
-      ...tooLong.map(({ name, maxItems }) => invalid(`/${name}`, `Must not have more than ${maxItems} items.`)),
+      ...tooLong.map(({ name, maxItems }) => invalid(`/${name}`, `Must have at most ${maxItems} items.`)),
       ...repeated.map(({ name }) => invalid(`/${name}`, 'Must not have duplicate items.')),
     ];
     // The items of a list that is too long are not validated: there may be very many.
@@ -136,11 +137,12 @@ function fieldErrors({ instancePath: path, ...error }: SchemaError, schema: TSch
       return [invalid(path, `Must be one of ${(params['allowedValues'] as unknown[]).join(', ')}.`)];
     case 'minimum':
     case 'maximum':
-      return [{ path, code: 'out_of_range', message: `Must be ${params['comparison']} ${params['limit']}.` }];
+    case 'exclusiveMinimum':
+      return [{ path, code: 'out_of_range', message: `Must be ${rangeText(schemaAt(schema, error.schemaPath)!)}.` }];
     case 'minLength':
-      return [{ path, code: 'too_short', message: `Must have at least ${characters(params['limit'])}.` }];
+      return [{ path, code: 'too_short', message: `Must have at least ${characters(params['limit'] as number)}.` }];
     case 'maxLength':
-      return [{ path, code: 'too_long', message: `Must have at most ${characters(params['limit'])}.` }];
+      return [{ path, code: 'too_long', message: `Must have at most ${characters(params['limit'] as number)}.` }];
     case 'format':
       return [invalid(path, formatMessage(String(params['format'])))];
     case 'pattern': {
@@ -165,7 +167,17 @@ function formatMessage(format: string): string {
     : `Must have the format ${format}.`;
 }
 
+/** Returns the bounds of a number: `from 1 to 100`. */
+function rangeText({ minimum, exclusiveMinimum, maximum }: SchemaPart): string {
+  if (minimum !== undefined && maximum !== undefined) return `from ${minimum} to ${maximum}`;
+  const least = exclusiveMinimum === undefined ? minimum && `at least ${minimum}` : `more than ${exclusiveMinimum}`;
+  return [least, maximum && `at most ${maximum}`].filter(Boolean).join(' and ');
+}
+
 interface SchemaPart {
+  readonly minimum?: number;
+  readonly exclusiveMinimum?: number;
+  readonly maximum?: number;
   readonly examples?: readonly unknown[];
   readonly patternProperties?: object;
 }
@@ -271,12 +283,12 @@ class Parameter {
 
   /** Returns a sentence that says what is valid. */
   #expectation(value: unknown): string {
-    const { type, minimum, maximum } = this.#value as Record<string, unknown>;
+    const { type, minimum, maximum } = this.#value as SchemaPart & { readonly type?: string };
     const allowed = (this.#value as { enum?: readonly unknown[] }).enum;
     if (allowed !== undefined) return `Must be one of ${allowed.join(', ')}.`;
     if (type === 'boolean') return 'Must be true or false.';
     if (type === 'integer') {
-      const range = minimum === undefined || maximum === undefined ? '' : ` from ${minimum} to ${maximum}`;
+      const range = minimum === undefined || maximum === undefined ? '' : ` ${rangeText({ minimum, maximum })}`;
       return `Must be a whole number${range} in decimal digits.`;
     }
     const [, [error]] = this.#validator.Errors(value);
@@ -302,8 +314,8 @@ function booleanOf(text: string): boolean | undefined {
   return text === 'true' ? true : text === 'false' ? false : undefined;
 }
 
-function characters(count: unknown): string {
-  return count === 1 ? '1 character' : `${count} characters`;
+function characters(count: number): string {
+  return count === 1 ? '1 character' : `${countText(count)} characters`;
 }
 
 function escapePointer(name: string): string {
