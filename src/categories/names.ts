@@ -57,12 +57,13 @@ interface Named {
 
 /**
  * Returns the names of the first 20,000 categories by id, without placeholders. They are kept in memory until a category
- * changes.
+ * changes; on PostgreSQL, changes on other nodes take effect within a second.
  */
 export const categoryNames = onePerVersion(
-  // On PostgreSQL other nodes change categories too.
-  async (database: Reader & Partial<Pick<Database, 'dataVersion'>>) =>
-    database.dataVersion?.('categories') ?? JSON.stringify(await database.first(changes, READ)),
+  async (database: Reader & Partial<Pick<Database, 'dataVersion' | 'topicVersion'>>) =>
+    database.dataVersion?.('categories') ??
+    database.topicVersion?.('categories') ??
+    JSON.stringify(await database.first(changes, READ)),
   read,
 );
 

@@ -59,9 +59,13 @@ async function readChildren(reader: Reader, ids: number[], unread: Unread): Prom
   }
 }
 
-/** Locks the tree of categories until the transaction ends. Lock it before any row. SQLite serializes writes anyway. */
+/**
+ * Locks the tree of categories until the transaction ends, and notifies the topic `categories`. Lock it before any row.
+ * SQLite serializes writes anyway.
+ */
 export async function lockTree(tx: Transaction): Promise<void> {
   if (tx.engine === 'postgres') await tx.first(advisoryLock, {});
+  await tx.notify('categories');
   tx.refreshNow();
 }
 

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import { onePerVersion } from './one-per.ts';
 
 describe('onePerVersion', () => {
-  it('reads again when the version changes, and after a read that failed', async () => {
-    let version = 1;
+  it('reads again when the version changes, after a read that failed, and without a version', async () => {
+    let version: number | undefined = 1;
     let reads = 0;
     let fails = false;
     const read = onePerVersion<object, string>(
@@ -22,5 +22,7 @@ describe('onePerVersion', () => {
     await assert.rejects(read(one), /no value/);
     fails = false;
     assert.deepEqual([await read(one), await read(one)], ['value 4', 'value 4']);
+    version = undefined;
+    assert.deepEqual([await read(one), await read(one)], ['value 5', 'value 6']);
   });
 });

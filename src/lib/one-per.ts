@@ -8,17 +8,17 @@ export function onePer<Key extends object, Value>(create: () => Value): (key: Ke
 
 /**
  * Returns a function that reads one value per key, and keeps it as long as the version of the key stays the same. A read that
- * fails is not kept.
+ * fails is not kept, and neither is one without a version.
  */
 export function onePerVersion<Key extends object, Value>(
-  versionOf: (key: Key) => MaybePromise<number | string>,
+  versionOf: (key: Key) => MaybePromise<number | string | undefined>,
   read: (key: Key) => Promise<Value>,
 ): (key: Key) => Promise<Value> {
-  const keptOf = onePer<Key, { version?: number | string; value?: Promise<Value> | undefined }>(() => ({}));
+  const keptOf = onePer<Key, { version?: number | string | undefined; value?: Promise<Value> | undefined }>(() => ({}));
   return async key => {
     const kept = keptOf(key);
     const version = await versionOf(key);
-    if (kept.value === undefined || kept.version !== version) {
+    if (kept.value === undefined || version === undefined || kept.version !== version) {
       const value = read(key);
       Object.assign(kept, { version, value });
       value.catch(() => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { onEachEngine } from '../../test/support/engines.ts';
+import { waitUntil } from '../../test/support/wait-until.ts';
 import { createCategory, updateCategory } from '../categories/categories.ts';
-import { storeFact } from '../facts.ts';
 import type { Problem } from '../lib/http/problem.ts';
 import { wordsIn } from '../lib/text.ts';
 import { DAY_MS } from '../lib/time.ts';
@@ -11,9 +11,10 @@ import type { PetFilter } from './filter.ts';
 import { listPets } from './list.ts';
 import type { NewPet, PetPatch, PetStatus } from './pet.ts';
 import { createPet, deletePet, updatePet } from './pets.ts';
+import type { SearchedReader } from './search.ts';
 import { synonyms, termsOf } from './terms.ts';
 import { traitChoices } from './traits.ts';
-import { fillWordBatch, wordIndexJob, wordIndexState } from './word-index.ts';
+import { fillWordBatch, storeProgress, wordIndexJob, wordIndexState } from './word-index.ts';
 
 const owner = { accountId: 1, admin: false };
 const NOW = Date.parse('2026-11-24T12:00:00Z');
@@ -149,6 +150,48 @@ describe('listPets with words', () => {
       assert.deepEqual([await find('hound'), await find('sight cat')], [[], [id]]);
     });
 
+    it('asks for the state of the index and the categories only after a change', async () => {
+      const database = await engine.open();
+      const [id] = await addAll(database, [{ name: 'Bo', categoryId: 1 }]);
+      let queries = 0;
+      const counted: SearchedReader = {
+        engine: database.engine,
+        all(...call) {
+          queries++;
+          return database.all(...call);
+        },
+        first(...call) {
+          queries++;
+          return database.first(...call);
+        },
+        dataVersion: table => database.dataVersion(table),
+        topicVersion: topic => database.topicVersion(topic),
+      };
+      const find = (word: string) => listPets(counted, { words: [word], sort: 'id' }, { limit: 20 }, NOW);
+      const queriesOf = async (word: string) => {
+        const before = queries;
+        const { rows } = await find(word);
+        return [queries - before, rows.length];
+      };
+      await waitUntil(async () => database.engine === 'sqlite' || database.topicVersion('words') !== undefined);
+      await find('bo');
+      // One for the words of the index, and one for the page.
+      assert.deepEqual(
+        [await queriesOf('bo'), await queriesOf('hound')],
+        [
+          [2, 1],
+          [2, 0],
+        ],
+      );
+      await database.write(async tx => {
+        const { id: hounds } = await createCategory(tx, owner, { name: 'Hounds', parentId: 1 });
+        await updatePet(tx, owner, id!, { categoryId: hounds }, 'open');
+      });
+      assert.deepEqual((await queriesOf('hound'))[1], 1);
+      await database.write(tx => storeProgress(tx, 'filling 0'));
+      await assert.rejects(find('bo'), { code: 'search_not_ready' });
+    });
+
     it('agrees with every other filter and sort, on every page', async () => {
       const database = await engine.open();
       const names = ['Bella', 'Ben', 'Bella Ben', 'Luna', 'luna bell'];
@@ -257,7 +300,7 @@ describe('listPets with words', () => {
       const before = await database.all(everyWord, {});
       await database.write(async tx => {
         await tx.run(deleteWords, {});
-        await tx.run(storeFact, { name: 'words', value: 'filling 0' });
+        await storeProgress(tx, 'filling 0');
       });
       await assert.rejects(walk(database, { words: ['bo'], sort: 'id' }), { code: 'search_not_ready', status: 503 });
       await fillWordBatch(database);
@@ -281,7 +324,7 @@ describe('listPets with words', () => {
         database,
         Array.from({ length: 1000 }, (_, n) => ({ name: `Bo ${n}`, categoryId: 1 })),
       );
-      await database.write(tx => tx.run(storeFact, { name: 'words', value: 'filling 0' }));
+      await database.write(tx => storeProgress(tx, 'filling 0'));
       // Each batch of 200 pets takes four seconds.
       let now = 0;
       const { type } = wordIndexJob({ database, described: false, now: () => now });

@@ -6,10 +6,10 @@ import type { Tests } from './matching.ts';
 import { MERGED_MAX, type WordRuns } from './merged-ids.ts';
 import { isWanted, type Meaning, type Term, termsOf, traitIn, type WantedWord } from './terms.ts';
 import type { TraitFilter } from './traits.ts';
-import { secondsToFill, wordIndexState } from './word-index.ts';
+import { knownWordIndexState, secondsToFill } from './word-index.ts';
 
 /** A database, or another reader of one, which does not know when tables change. */
-export type SearchedReader = Reader & Partial<Pick<Database, 'dataVersion'>>;
+export type SearchedReader = Reader & Partial<Pick<Database, 'dataVersion' | 'topicVersion'>>;
 
 /** How a list finds the pets that match a search. */
 export interface Search {
@@ -88,7 +88,7 @@ async function traitOf(reader: Reader, term: Term, names: CategoryNames) {
  * @throws {Problem} `search_not_ready`
  */
 export async function testsOf(reader: SearchedReader, words: readonly string[], now: number): Promise<Tests> {
-  const state = await wordIndexState(reader);
+  const state = await knownWordIndexState(reader);
   const { usable, described } = state;
   if (!usable) {
     const seconds = await secondsToFill(reader, state);

@@ -1,5 +1,6 @@
 import { factNamed, lockedFact, storeFact } from '../facts.ts';
 import { batchJob } from '../lib/jobs/batch-job.ts';
+import { onePerVersion } from '../lib/one-per.ts';
 import {
   type CounterTable,
   type Database,
@@ -69,6 +70,16 @@ export interface WordIndexState {
   /** How many ids it was filled by in a second. */
   readonly idsPerSecond: number;
 }
+
+/**
+ * Returns the state that searches use. It is kept in memory until it changes; on PostgreSQL, changes by other nodes take
+ * effect within a second.
+ */
+export const knownWordIndexState = onePerVersion(
+  (database: Reader & Partial<Pick<Database, 'dataVersion' | 'topicVersion'>>) =>
+    database.dataVersion?.('facts') ?? database.topicVersion?.(PROGRESS),
+  wordIndexState,
+);
 
 export async function wordIndexState(reader: Reader): Promise<WordIndexState> {
   const facts = new Map((await reader.all(stateFacts, {})).map(({ name, value }) => [name, value]));
@@ -143,7 +154,7 @@ async function applySetting(tx: Transaction, described: boolean): Promise<void> 
   if (((await tx.first(factNamed, { name: DESCRIBED }))?.value ?? OFF) === wanted) return;
   const progress = (await tx.first(lockedFact, { name: PROGRESS }))?.value;
   await tx.run(storeFact, { name: DESCRIBED, value: wanted });
-  await tx.run(storeFact, { name: PROGRESS, value: `${progress?.startsWith(FILLING) ? FILLING : REFILLING} 0` });
+  await storeProgress(tx, `${progress?.startsWith(FILLING) ? FILLING : REFILLING} 0`);
 }
 
 /**
@@ -165,12 +176,15 @@ export async function fillWordBatch(database: Database, idsPerSecond = IDS_PER_S
       await tx.run(deleteWords, { rows: pairsOf(unwanted) });
     }
     const last = pets.at(-1);
-    await tx.run(storeFact, {
-      name: PROGRESS,
-      value: last === undefined ? COMPLETE : `${state} ${last.id} ${idsPerSecond}`,
-    });
+    await storeProgress(tx, last === undefined ? COMPLETE : `${state} ${last.id} ${idsPerSecond}`);
     return pets.length + 1;
   });
+}
+
+/** Stores the progress and notifies its topic. */
+export async function storeProgress(tx: Transaction, value: string): Promise<void> {
+  await tx.run(storeFact, { name: PROGRESS, value });
+  await tx.notify(PROGRESS);
 }
 
 /** Few enough that a transaction stays short, and the pause after it. */
