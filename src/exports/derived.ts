@@ -244,12 +244,14 @@ export const derivedColumns: Readonly<Record<string, DerivedColumn>> = {
   ...Object.fromEntries(photoColumns.map((name, index) => [name, photo(index)])),
 };
 
-function priceOf(fee: string, currency: string | undefined): Price {
+function priceOf(cell: string, currency: string | undefined): Price {
+  // The codes of dollars end with D.
+  const fee = (currency ?? 'USD').endsWith('D') ? cell.trim().replace(/^\$ ?/, '') : cell;
   if (!/^\d{1,12}(\.\d+)?$/.test(fee)) throw new CellError('invalid_value', 'Must be a number, such as 125.00.');
   if (currency === undefined) {
     throw new CellError(
       'currency_required',
-      'Its currency is unknown: send the parameter `currency`, such as currency=USD.',
+      'Its currency is unknown: enter it under "Currency of fees", or send `currency`, such as `currency=USD`.',
     );
   }
   const amount = minorUnits(fee, currency);

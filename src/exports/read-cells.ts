@@ -45,8 +45,10 @@ const synonyms: Readonly<Record<string, readonly string[]>> = {
   baby: ['puppy', 'kitten', 'infant'],
   young: ['juvenile'],
   // As Animal Shelter Manager, which advertises animals in foster homes.
-  available: ['adoptable', 'in foster', 'in foster care'],
-  pending: ['hold', 'on hold', 'reserved', 'adoption pending', 'found'],
+  available: ['adoptable', 'foster', 'in foster', 'in foster care'],
+  pending: [
+    ...['hold', 'on hold', 'stray hold', 'medical hold', 'reserved', 'adoption pending', 'pending adoption', 'found'],
+  ],
   sold: [
     ...['adopted', 'transferred', 'transferred out', 'reclaimed', 'returned to owner', 'returned to field', 'rehomed'],
     ...['deceased', 'died', 'euthanized', 'euthanised', 'escaped', 'stolen'],
@@ -58,7 +60,8 @@ const synonyms: Readonly<Record<string, readonly string[]>> = {
 /** Returns the choice that a cell names in any case, or by a usual word; `undefined` if it names none. */
 export function choiceIn(choices: readonly string[], cell: string, column?: string): string | undefined {
   const word = cell.trim().toLowerCase();
-  if (choices.includes(word)) return word;
+  const exact = [word, word.replaceAll(/[ -]/g, '_')].find(name => choices.includes(name));
+  if (exact !== undefined) return exact;
   const answer = choices.includes('unknown') ? answerIn(word, column) : undefined;
   if (answer !== undefined && choices.includes(answer)) return answer;
   return choices.find(choice => synonyms[choice]?.includes(word));
@@ -69,9 +72,18 @@ export function isNoChoice(choices: readonly string[], cell: string): boolean {
   return isNothing(cell) && !choices.includes('sold');
 }
 
+const femaleSpayed = { sex: 'female', spayedNeutered: 'yes' };
+const maleNeutered = { sex: 'male', spayedNeutered: 'yes' };
+/** What veterinarians write: F/S, MN. */
+const sexCodes: Readonly<Record<string, { readonly sex: string; readonly spayedNeutered: string }>> = {
+  ...{ fs: femaleSpayed, sf: femaleSpayed, mn: maleNeutered, nm: maleNeutered },
+};
+
 /** Returns both answers of a cell such as `F (spayed)` or `neutered male`; `undefined` unless it has exactly these two. */
 export function sexAndNeuteredIn(cell: string): { readonly sex: string; readonly spayedNeutered: string } | undefined {
   const parts = cell.length > LENGTH_MAX ? [] : cell.toLowerCase().match(/[a-z]+/g);
+  const code = sexCodes[parts?.join('') ?? ''];
+  if (code !== undefined) return code;
   if (parts?.length !== 2) return undefined;
   for (const [one, other] of [parts, parts.toReversed()]) {
     const sex = choiceIn(['female', 'male'], one!);
@@ -211,7 +223,11 @@ const spans = { y: 365.25 * DAY_MS, mo: 30.4375 * DAY_MS, w: 7 * DAY_MS, d: DAY_
  */
 export function birthIn(cell: string, now: number): { readonly date: string; readonly days: number } | undefined {
   if (cell.length > LENGTH_MAX) return undefined;
-  const text = cell.trim().toLowerCase().replace(ABOUT, '');
+  const text = cell
+    .trim()
+    .toLowerCase()
+    .replace(ABOUT, '')
+    .replace(/(?<=\d)(?: ?½| 1\/2(?!\d))/, '.5');
   const parts = /^\d{1,2}([.,]\d{1,2})?$/.test(text) ? [[text, text, 'y']] : [...text.matchAll(AGE_PART)];
   const isWhole = parts.map(([part]) => part).join('').length === text.length;
   if (parts.length === 0 || !isWhole) return undefined;

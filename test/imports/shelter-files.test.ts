@@ -333,7 +333,7 @@ overEachEngine(engine => {
       const key = await newOwner();
       const list =
         'Code,Name,Species,Sex,Neutered,Shots,Good with cats\nA,Rex,Dog,F,Spayed,UTD,☑\nB,Mia,Cat,m,intact,Up to date,☐\n' +
-        'C,Leo,Dog,neutered male,,current,\nD,Zoe,Cat,F (spayed),no,,\nE,Max,Dog,"Male, intact",,,\n';
+        'C,Leo,Dog,neutered male,,current,\nD,Zoe,Cat,F (spayed),no,,\nE,Max,Dog,"Male, intact",,,\nF,Bo,Dog,F/S,,,\nG,Bo,Dog,MN,,,\n';
       const animals = await animalsOf(key, list);
       const answersOf = ({ sex, traits, goodWith }: Reply['body']) => [
         sex,
@@ -342,17 +342,19 @@ overEachEngine(engine => {
         goodWith?.cats,
       ];
       assert.deepEqual(
-        ['A', 'B', 'C', 'D', 'E'].map(code => answersOf(animals[code])),
+        ['A', 'B', 'C', 'D', 'E', 'F', 'G'].map(code => answersOf(animals[code])),
         [
           ['female', 'yes', 'yes', 'yes'],
           ['male', 'no', 'yes', 'no'],
           ['male', 'yes', 'yes', undefined],
           ['female', 'no', undefined, undefined],
           ['male', 'no', undefined, undefined],
+          ['female', 'yes', undefined, undefined],
+          ['male', 'yes', undefined, undefined],
         ],
       );
       const again = await importing(key, list);
-      assert.deepEqual([again.unchanged, again.updated], [5, 0]);
+      assert.deepEqual([again.unchanged, again.updated], [7, 0]);
       const petfinder =
         'ID,AnimalName,Type,Sex,Altered,Shots\nA,Rex,Dog,Spayed Female,,utd\nB,Mia,Cat,F,fixed,not current\n';
       assert.deepEqual(errorsOf(await importing(key, petfinder, '?preset=petfinder')), ['3,Shots,invalid_value']);
@@ -363,7 +365,7 @@ overEachEngine(engine => {
       );
       assert.deepEqual(answersOf(asm3['A']).slice(0, 2), ['male', 'yes']);
       assert.deepEqual(answersOf(asm3['B']).slice(0, 2), ['female', 'no']);
-      const wrong = 'code,name,species,sex,neutered\nF,Rex,Dog,not spayed female,unspayd\nG,Rex,Dog,m/n,current\n';
+      const wrong = 'code,name,species,sex,neutered\nF,Rex,Dog,not spayed female,unspayd\nG,Rex,Dog,neutered,current\n';
       assert.deepEqual(errorsOf(await importing(key, wrong)), [
         '2,sex,invalid_value',
         '2,neutered,invalid_value',
@@ -376,10 +378,10 @@ overEachEngine(engine => {
       const key = await newOwner();
       const list =
         'code,name,species,status,dob\nA,Rex,Puppy,In foster,\nB,Mia,kitten,Transferred,2020-05-01\nC,Leo,Canine,Reclaimed,\n' +
-        'D,Zoe,Cats,Deceased,\nE,Max,Dogs,Hold,\n';
+        'D,Zoe,Cats,Deceased,\nE,Max,Dogs,Medical hold,\nG,Hops,Bunny,Pending adoption,\n';
       const animals = await animalsOf(key, list);
       assert.deepEqual(
-        ['A', 'B', 'C', 'D', 'E'].map(code => {
+        ['A', 'B', 'C', 'D', 'E', 'G'].map(code => {
           const { categoryId, status, age, birthDate } = animals[code];
           return [categoryId, status, age, birthDate];
         }),
@@ -389,14 +391,32 @@ overEachEngine(engine => {
           [1, 'sold', undefined, undefined],
           [2, 'sold', undefined, undefined],
           [1, 'pending', undefined, undefined],
+          [3, 'pending', undefined, undefined],
         ],
       );
       const again = await importing(key, list);
-      assert.deepEqual([again.unchanged, again.updated], [5, 0]);
+      assert.deepEqual([again.unchanged, again.updated], [6, 0]);
       const petfinder = 'ID,AnimalName,Type,Status,Age\nF,Rex,Puppy,Transferred,Adult\n';
       assert.deepEqual(errorsOf(await importing(key, petfinder, '?preset=petfinder')), []);
       const { body } = await call(key, 'GET', '/pets?owner=me&view=full&externalId=F');
       assert.deepEqual([body[0].categoryId, body[0].status, body[0].age], [1, 'sold', 'adult']);
+    });
+
+    it('can have fees with the sign of their currency, and kinds of intakes in words', async () => {
+      const key = await newOwner();
+      const file = 'ID,AnimalName,Type,adoption_fee\nA,Rex,Dog,$125.00\n';
+      for (const [currency, expected] of [
+        ['', ['2,adoption_fee,currency_required']],
+        ['&currency=EUR', ['2,adoption_fee,invalid_value']],
+        ['&currency=USD', []],
+      ] as const) {
+        assert.deepEqual(errorsOf(await importing(key, file, `?preset=petfinder${currency}`)), expected);
+      }
+      const list = 'code,name,species,intake.date,intake.kind,good w/ cats\nB,Mia,Cat,2026-10-01,Owner Surrender,y\n';
+      const animals = await animalsOf(key, list);
+      assert.deepEqual(animals['A'].price, { amount: 12_500, currency: 'USD' });
+      assert.deepEqual(animals['B'].intake, { date: '2026-10-01', kind: 'owner_surrender' });
+      assert.deepEqual(animals['B'].goodWith, { cats: 'yes' });
     });
 
     it('can have cells that say that there is no value', async () => {
@@ -477,16 +497,21 @@ overEachEngine(engine => {
         'About 2 years',
         '~2 yrs',
         'est 27 mos',
+        '2 1/2 yrs',
+        '2½',
         '3 y.o',
       ];
       const lines = ages.map((age, row) => `E-${row},Max,Dog,${age}\n`);
       const read = await importing(key, `code,name,species,age\n${lines.join('')}`);
-      assert.deepEqual([read.created, errorsOf(read)], [8, ['10,age,invalid_value']]);
+      assert.deepEqual([read.created, errorsOf(read)], [10, ['12,age,invalid_value']]);
       const { body } = await call(key, 'GET', '/pets?owner=me&view=full&limit=100');
       const births = body.filter(({ externalId }: Reply['body']) => externalId.startsWith('E-'));
-      const [yo, yo2, years, years2, about, about2, tilde, months] = births.map((pet: Reply['body']) => pet.birthDate);
+      const [yo, yo2, years, years2, about, about2, tilde, months, half, half2] = births.map(
+        (pet: Reply['body']) => pet.birthDate,
+      );
       assert.ok(yo === yo2 && yo < years && years === years2 && years < about && about === about2 && about === tilde);
       assert.equal(months, years);
+      assert.ok(yo < half && half === half2 && half < years);
       const wrong = await importing(key, 'code,name,species,weight,age\nD,Max,Dog,12,old\n');
       assert.deepEqual(errorsOf(wrong), ['2,weight,invalid_value', '2,age,invalid_value']);
     });
