@@ -193,6 +193,8 @@ export const derivedColumns: Readonly<Record<string, DerivedColumn>> = {
   age: lifeStage,
   lifeStage,
   weight: { parse: cell => ({ weight: weightOf(cell) }) },
+  weightLb: { parse: cell => ({ weight: weightOf(cell, 'lb') }) },
+  weightKg: { parse: cell => ({ weight: weightOf(cell, 'kg') }) },
   'weight.value': {
     print: ({ weight }) => String((weight as { value?: number } | undefined)?.value ?? ''),
     parse(cell) {

@@ -102,13 +102,15 @@ const ownAliases: Readonly<Record<string, readonly string[]>> = {
   'traits.declawed': ['declawed'],
   'intake.date': ['intake', 'arrivalDate', 'entryDate'],
   microchips: ['microchip', 'microchipNumber', 'chip'],
+  weightLb: ['weightLbs', 'weightPounds', 'weightInPounds'],
+  weightKg: ['weightKgs', 'weightInKg'],
 };
 
 const presets: Readonly<Record<ExportPreset, readonly PresetColumn[]>> = {
   petstore: [
     column('id', 'id'),
     ...petColumnList.map(({ name }) => column(name, name)),
-    column('weight', 'weight'),
+    ...['weight', 'weightLb', 'weightKg'].map(name => column(name, name)),
   ].map(own => ({ ...own, aliases: ownAliases[own.name] ?? [] })),
   // github.com/sheltermanager/asm3, publishers/petfinder.py: Petfinder mandates these columns in this order.
   petfinder: [

@@ -512,6 +512,13 @@ overEachEngine(engine => {
       assert.ok(yo === yo2 && yo < years && years === years2 && years < about && about === about2 && about === tilde);
       assert.equal(months, years);
       assert.ok(yo < half && half === half2 && half < years);
+      for (const [name, weight] of [
+        ['Weight (lbs)', { value: 12, unit: 'lb' }],
+        ['Weight kg', { value: 12, unit: 'kg' }],
+      ] as const) {
+        const { H } = await animalsOf(await newOwner(), `code,name,species,${name}\nH,Max,Dog,12\n`);
+        assert.deepEqual(H.weight, weight);
+      }
       const wrong = await importing(key, 'code,name,species,weight,age\nD,Max,Dog,12,old\n');
       assert.deepEqual(errorsOf(wrong), ['2,weight,invalid_value', '2,age,invalid_value']);
     });
