@@ -296,13 +296,13 @@ export function parseCell(column: PresetColumn, cell: string, context: CellConte
 
 /** Returns the fields of a sex such as `F (spayed)`, beside which an empty cell for the second answer says nothing. */
 function describedSex({ from }: PresetColumn, cell: string, context: CellContext): PetValues | undefined {
-  if (from !== 'sex' && from !== 'traits.spayedNeutered') return undefined;
-  const described = sexAndNeuteredIn(from === 'sex' ? cell : context.cell('sex'));
-  if (described === undefined) return undefined;
-  const { sex, spayedNeutered } = described;
+  if (from === 'traits.spayedNeutered') {
+    return cell.trim() === '' && sexAndNeuteredIn(context.cell('sex')) ? {} : undefined;
+  }
+  const { sex, spayedNeutered } = (from === 'sex' && sexAndNeuteredIn(cell)) || {};
+  if (sex === undefined) return undefined;
   const isAnswered = context.cell('traits.spayedNeutered').trim() !== '';
-  if (from === 'sex') return { sex, ...(!isAnswered && { traits: { spayedNeutered } }) };
-  return isAnswered ? undefined : {};
+  return { sex, ...(!isAnswered && { traits: { spayedNeutered } }) };
 }
 
 /** Returns a date. @throws {CellError} also for a birth in the future, by more than a day because of time zones */

@@ -8,10 +8,12 @@ const yes = words('y yes true t 1 x ✓ ✔ ☑ ✅');
 const no = words('n no false f 0 ☐');
 const unknown = new Set(['u', 'unknown', 'unk', '?', 'n/a', 'na', 'not sure', 'not known', 'not tested', 'untested']);
 
+const noText = new Set(['', '-', '–', '—', '--', '---']);
+
 /** Reports whether a cell is empty, or says that there is no value, where no text could be meant. */
 export function isNothing(cell: string): boolean {
   const word = cell.trim().toLowerCase();
-  return /^[-–—]*$/.test(word) || unknown.has(word);
+  return noText.has(word) || unknown.has(word);
 }
 
 /** The words that answer the question of one column. */
@@ -60,11 +62,11 @@ const synonyms: Readonly<Record<string, readonly string[]>> = {
 /** Returns the choice that a cell names in any case, or by a usual word; `undefined` if it names none. */
 export function choiceIn(choices: readonly string[], cell: string, column?: string): string | undefined {
   const word = cell.trim().toLowerCase();
-  const exact = [word, word.replaceAll(/[ -]/g, '_')].find(name => choices.includes(name));
-  if (exact !== undefined) return exact;
+  if (choices.includes(word)) return word;
   const answer = choices.includes('unknown') ? answerIn(word, column) : undefined;
   if (answer !== undefined && choices.includes(answer)) return answer;
-  return choices.find(choice => synonyms[choice]?.includes(word));
+  const name = word.replaceAll(/[ -]/g, '_');
+  return choices.find(choice => choice === name || synonyms[choice]?.includes(word));
 }
 
 /** Reports whether a cell says that no choice is known. A status is never left open: `n/a` could be *not available*. */
