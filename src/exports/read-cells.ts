@@ -16,13 +16,17 @@ export function isNothing(cell: string): boolean {
   return noText.has(word) || unknown.has(word);
 }
 
+const answers = (yes: readonly string[], no: readonly string[] = []): ReadonlyMap<string, 'yes' | 'no'> =>
+  new Map([...yes.map(word => [word, 'yes'] as const), ...no.map(word => [word, 'no'] as const)]);
+const neutered = answers(
+  ['spayed', 'neutered', 'altered', 'fixed', 'castrated'],
+  ['intact', 'entire', 'unaltered', 'not fixed', 'not spayed', 'not neutered'],
+);
+
 /** The words that answer the question of one column. */
-const answerWords: Readonly<Record<string, Readonly<Record<string, 'yes' | 'no'>>>> = {
-  'traits.vaccinated': { utd: 'yes', 'up to date': 'yes', 'up-to-date': 'yes', current: 'yes' },
-  'traits.spayedNeutered': {
-    ...{ spayed: 'yes', neutered: 'yes', altered: 'yes', fixed: 'yes', castrated: 'yes' },
-    ...{ intact: 'no', entire: 'no', unaltered: 'no', 'not fixed': 'no', 'not spayed': 'no', 'not neutered': 'no' },
-  },
+const answerWords: Readonly<Record<string, ReadonlyMap<string, 'yes' | 'no'>>> = {
+  'traits.vaccinated': answers(['utd', 'up to date', 'up-to-date', 'current']),
+  'traits.spayedNeutered': neutered,
 };
 
 /**
@@ -31,7 +35,7 @@ const answerWords: Readonly<Record<string, Readonly<Record<string, 'yes' | 'no'>
  */
 export function answerIn(cell: string, column = ''): 'yes' | 'no' | 'unknown' | undefined {
   const word = cell.trim().toLowerCase();
-  const own = answerWords[column]?.[word];
+  const own = answerWords[column]?.get(word);
   if (own !== undefined) return own;
   return yes.has(word) ? 'yes' : no.has(word) ? 'no' : unknown.has(word) ? 'unknown' : undefined;
 }
@@ -77,19 +81,22 @@ export function isNoChoice(choices: readonly string[], cell: string): boolean {
 const femaleSpayed = { sex: 'female', spayedNeutered: 'yes' };
 const maleNeutered = { sex: 'male', spayedNeutered: 'yes' };
 /** What veterinarians write: F/S, MN. */
-const sexCodes: Readonly<Record<string, { readonly sex: string; readonly spayedNeutered: string }>> = {
-  ...{ fs: femaleSpayed, sf: femaleSpayed, mn: maleNeutered, nm: maleNeutered },
-};
+const sexCodes = new Map([
+  ['fs', femaleSpayed],
+  ['sf', femaleSpayed],
+  ['mn', maleNeutered],
+  ['nm', maleNeutered],
+]);
 
 /** Returns both answers of a cell such as `F (spayed)` or `neutered male`; `undefined` unless it has exactly these two. */
 export function sexAndNeuteredIn(cell: string): { readonly sex: string; readonly spayedNeutered: string } | undefined {
   const parts = cell.length > LENGTH_MAX ? [] : cell.toLowerCase().match(/[a-z]+/g);
-  const code = sexCodes[parts?.join('') ?? ''];
+  const code = sexCodes.get(parts?.join('') ?? '');
   if (code !== undefined) return code;
   if (parts?.length !== 2) return undefined;
   for (const [one, other] of [parts, parts.toReversed()]) {
     const sex = choiceIn(['female', 'male'], one!);
-    const spayedNeutered = answerWords['traits.spayedNeutered']![other!];
+    const spayedNeutered = neutered.get(other!);
     if (sex !== undefined && spayedNeutered !== undefined) return { sex, spayedNeutered };
   }
   return undefined;

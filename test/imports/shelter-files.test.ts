@@ -365,6 +365,9 @@ overEachEngine(engine => {
       );
       assert.deepEqual(answersOf(asm3['A']).slice(0, 2), ['male', 'yes']);
       assert.deepEqual(answersOf(asm3['B']).slice(0, 2), ['female', 'no']);
+      const names = 'ANIMALCODE,ANIMALNAME,ANIMALSPECIES,ANIMALSEX,ANIMALNEUTERED,ANIMALSIZE\n';
+      const builtIn = await importing(key, `${names}Z,Rex,Dog,constructor,__proto__,constructor\n`, '?preset=asm3');
+      assert.deepEqual(errorsOf(builtIn), ['2,ANIMALSEX,invalid_value', '2,ANIMALSIZE,invalid_value']);
       const wrong = 'code,name,species,sex,neutered\nF,Rex,Dog,not spayed female,unspayd\nG,Rex,Dog,neutered,current\n';
       assert.deepEqual(errorsOf(await importing(key, wrong)), [
         '2,sex,invalid_value',
