@@ -58,13 +58,20 @@ export function postgresServer(url: string, schema?: string, timeoutScale = 1) {
         if (onNotification !== undefined) client.on('notification', onNotification);
         if (onEnd !== undefined) client.on('end', onEnd);
         await client.connect();
-        if (unlimited) await client.query('set statement_timeout = 0; set lock_timeout = 0');
+        if (unlimited) await removeLimits(client);
         return createConnection(client, location, () => closeClient(client));
       } catch (error) {
         throw translateError(error, location);
       }
     },
   };
+}
+
+/** Disables the timeouts of a connection. A statement ends nevertheless if this process is killed, where the server can tell. */
+async function removeLimits(client: pg.Client): Promise<void> {
+  await client.query('set statement_timeout = 0; set lock_timeout = 0');
+  // Servers on some systems cannot check their connections.
+  await client.query("set client_connection_check_interval = '2s'").catch(() => {});
 }
 
 interface ConnectOptions {
