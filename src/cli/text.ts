@@ -1,3 +1,6 @@
+import { relative } from 'node:path';
+import process from 'node:process';
+
 export { withTimes } from '../lib/time.ts';
 
 import type { Style } from './command.ts';
@@ -7,6 +10,13 @@ import { list, table } from './terminal.ts';
 /** A JSON object to print. */
 // biome-ignore lint/suspicious/noExplicitAny: the members differ from command to command
 export type Value = Record<string, any>;
+
+/** Returns the path of the launcher for commands to paste, relative to the current directory where it is below that. */
+export function launcher(): string {
+  const path = `${import.meta.dirname}/../../bin/petstore`;
+  const near = relative(process.cwd(), path);
+  return near.startsWith('..') ? `/${relative('/', path)}` : near;
+}
 
 /** Returns the members of an object as names and values. Absent members are left out. */
 export function describe(value: Value): string {

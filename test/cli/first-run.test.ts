@@ -46,6 +46,11 @@ describe('a first start', () => {
       headers: { Authorization: `Bearer ${JSON.parse(key.stdout).token}` },
     });
     assert.deepEqual([response.status, await response.json()], [200, []]);
+    const create = 'bin/petstore account create --email=b@example.org --name=B';
+    const account = await shell('sh', ['-c', create], { cwd: root, env });
+    const next = /^Create a key for it: (.*)$/m.exec(account.stdout)![1]!;
+    const keyOfOther = await shell('sh', ['-c', `${next} --json`], { cwd: root, env });
+    assert.match(JSON.parse(keyOfOther.stdout).token, /^petstore_live_/);
     const link = () => shell('sh', ['-c', 'bin/petstore account link 1'], { cwd: root, env });
     const pages = /Pages +(\S+)/.exec(printed)![1]!;
     assert.ok((await link()).stdout.startsWith(`${pages}/links/`));

@@ -13,7 +13,7 @@ import type { Database, Transaction } from '../../schema.ts';
 import { suspendWithDependents } from '../../webhooks/account-changes.ts';
 import { asUsage, type Command, type CommandOutput, type Invocation, type Option, UsageError } from '../command.ts';
 import { hasDatabase, untilEffective, withAccountDatabases, withAccounts } from '../databases.ts';
-import { describe, listing, type Value, withTimes } from '../text.ts';
+import { describe, launcher, listing, type Value, withTimes } from '../text.ts';
 import { parseId, parseInteger } from '../values.ts';
 
 /** The options that set the properties of an account. */
@@ -54,7 +54,7 @@ export const accountCreate: Command = {
     const create = (accounts: Database) => accounts.write(tx => createAccount(tx, newAccount));
     const created = await withAccounts(invocation, create, { create: true });
     const { id: _, ...view } = accountView(withTimes(created));
-    const next = `Create a key for it: petstore key create --account ${created.id} [--deployment staging]`;
+    const next = `Create a key for it: ${launcher()} key create --account ${created.id}`;
     return {
       value: withTimes(created),
       text: () => `${describe(view)}\n\n${next}`,

@@ -1,5 +1,4 @@
 import { flushCompileCache } from 'node:module';
-import { relative } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Addresses, App } from '../../app.ts';
@@ -14,6 +13,7 @@ import { openPhotoStore } from '../../photos/files/open.ts';
 import { settingTree } from '../../settings.ts';
 import type { Command, Style } from '../command.ts';
 import { list } from '../terminal.ts';
+import { launcher } from '../text.ts';
 
 /** The longest that a stop takes after its delay before the process exits anyway: the application's own limit, and a margin. */
 export const STOP_MS = 12_000;
@@ -168,11 +168,4 @@ function greeting(style: Style, urls: Addresses, ownerId: number, firstKey: Issu
     if (urls.production !== undefined) paragraphs.push('Create a key for production:', keyCreate);
   }
   return [...paragraphs, accountLink, 'Ctrl-C stops it.'].join('\n\n');
-}
-
-/** Returns the path of the launcher, relative to the current directory where it is below that. */
-function launcher(): string {
-  const path = `${import.meta.dirname}/../../../bin/petstore`;
-  const near = relative(process.cwd(), path);
-  return near.startsWith('..') ? `/${relative('/', path)}` : near;
 }
