@@ -72,32 +72,39 @@ export async function findTraits(
   return (await findRows(reader, { ...filter, sort: 'id' }, page, now, 'traits')) as Page<TraitRow>;
 }
 
+/** A pet that matches a search, and how well; see `relevanceOf`. */
+export interface RankedPet {
+  readonly id: number;
+  readonly relevance: number;
+}
+
 /**
- * Returns the pets that match a filter, with what a search tests, of those among the first 20,000 that it reads.
+ * Returns the pets that match a filter with words, and how well, of those among the first 20,000 that it reads.
  * @returns `next` if there may be more
  * @throws {Problem} as `listPets`
  */
-export async function findTested(
+export async function findRanked(
   reader: SearchedReader,
   filter: PetFilter,
   page: Omit<PageRequest, 'limit'>,
   now: number,
-): Promise<Page<TestedRow & Pet>> {
-  const found = await findRows(reader, filter, { ...page, limit: SCAN_LIMIT }, now, 'tested');
-  return found as unknown as Page<TestedRow & Pet>;
+): Promise<Page<RankedPet>> {
+  return findRows(reader, filter, { ...page, limit: SCAN_LIMIT }, now, 'ranked') as Promise<Page<RankedPet>>;
 }
 
-/** The columns of rows. */
-type Columns = 'plain' | 'full' | 'traits' | 'tested';
+type FoundRow = Pet | RankedPet;
 
-/** @param columns those of a view, of the traits, or of what a search tests; the last two are read in turns */
+/** The columns of rows. */
+type Columns = 'plain' | 'full' | 'traits' | 'ranked';
+
+/** @param columns those of a view, of the traits, or of what a search tests with the relevance; the last two are read in turns */
 async function findRows(
   reader: SearchedReader,
   filter: PetFilter,
   page: PageRequest,
   now: number,
   columns: Columns,
-): Promise<Page<Pet>> {
+): Promise<Page<FoundRow>> {
   const categories = await categoriesOf(reader, filter, page.request);
   const large = categories !== undefined && categories.length > IN_SQL_MAX ? new Set(categories) : undefined;
   const accounts = mergesAccounts(filter) ? filter.ownerIds : undefined;
@@ -112,13 +119,14 @@ async function findRows(
   const values = { ...valuesOf(tested, categories, shape, now), ...(inQuery && runValues(inQuery)) };
   /** The ids that a scan of merged runs found last. */
   let found: FoundIds = { ids: [], end: undefined };
-  return paginate<Pet>({
+  const readRows = columns === 'ranked' ? readRanked : readMatching;
+  return paginate<FoundRow>({
     list: petList(filter),
     page,
     descending: filter.sort.startsWith('-'),
     range: filter.range,
-    ...(shape.by === 'name' && { sortKey: ({ name }) => name }),
-    rows: merged === undefined || inQuery !== undefined ? readMatching : readMerged,
+    ...(shape.by === 'name' && { sortKey: row => (row as Pet).name }),
+    rows: merged === undefined || inQuery !== undefined ? readRows : readMerged,
     ...(shape.index !== 'exact' && { end: merged === undefined ? endOf : endOfMerged }),
   });
 
@@ -135,8 +143,16 @@ async function findRows(
     return rows.filter(matches).slice(0, scan.rows);
   }
 
-  async function readMerged(scan: Scan): Promise<Pet[]> {
-    return found.ids.length === 0 ? [] : readMatching(scan, found.ids);
+  /** Reads rows and ranks them at once, so that their texts are kept no longer than a turn. */
+  async function readRanked(scan: Scan, ids?: readonly number[]): Promise<RankedPet[]> {
+    const rows = await read({ ...scan, rows: scan.scanLimit }, ids);
+    const listed = large === undefined ? rows : rows.filter(row => large.has(row.categoryId));
+    const relevance = (row: Pet) => relevanceOf(row as unknown as TestedRow, search!.ranking);
+    return listed.map(row => ({ id: row.id, relevance: relevance(row) })).filter(row => row.relevance > 0);
+  }
+
+  async function readMerged(scan: Scan): Promise<FoundRow[]> {
+    return found.ids.length === 0 ? [] : readRows(scan, found.ids);
   }
 
   async function endOf(scan: Scan) {
@@ -218,7 +234,7 @@ function shapeOf(
   const owner = ownerId !== undefined;
   const wanted = Object.keys(traits).sort().join(' ');
   const tested = isTested(search);
-  const inTurns = columns === 'traits' || columns === 'tested';
+  const inTurns = columns === 'traits' || columns === 'ranked';
   const isMerged = merged !== undefined;
   const owners = ownerIds !== undefined && merged?.by !== 'account';
   const members = { by, ids: id !== undefined || isMerged, owner, owners, statuses, traits: wanted } as const;
@@ -228,7 +244,7 @@ function shapeOf(
     categories: large ? 0 : padded(categories),
     index: inTurns && index === 'exact' ? 'sort' : index,
     full: columns === 'full',
-    texts: (tested && columns !== 'full') || columns === 'tested' ? textsOf(search) : '',
+    texts: (tested && columns !== 'full') || columns === 'ranked' ? textsOf(search) : '',
     traited: inTurns || (tested && columns === 'plain'),
     ...runsShape(undefined),
   };

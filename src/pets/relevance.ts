@@ -8,11 +8,10 @@ import {
 } from '../lib/http/pagination/cursor.ts';
 import type { Page, PageRequest } from '../lib/http/pagination/paginate.ts';
 import { type PetFilter, petList } from './filter.ts';
-import { findTested, listPets, type PetViews } from './list.ts';
-import { relevanceOf } from './matching.ts';
+import { findRanked, listPets, type PetViews } from './list.ts';
 import type { PetReader } from './pet.ts';
 import { newestPet } from './random.ts';
-import { type SearchedReader, testsOf } from './search.ts';
+import type { SearchedReader } from './search.ts';
 
 /**
  * Returns one page of the pets that match a search, the most relevant first, and of equally relevant ones the newest.
@@ -37,11 +36,9 @@ export async function listRelevantPets<View extends keyof PetViews>(
   if (position === undefined) throw invalidCursor();
   const { start, end, relevance, id } = position;
   const cursor = encodeCursor(list, { backward: false, id: start });
-  const read = await findTested(reader, newestFirst, { ...page, cursor }, now);
-  const tests = await testsOf(reader, filter.words, now);
+  const read = await findRanked(reader, newestFirst, { ...page, cursor }, now);
   const ranked = read.rows
     .filter(row => row.id >= end)
-    .map(row => ({ id: row.id, relevance: relevanceOf(row, tests) }))
     .filter(row => row.relevance < relevance || (row.relevance === relevance && row.id < id))
     .sort((one, other) => other.relevance - one.relevance || other.id - one.id);
   const shown = ranked.slice(0, page.limit);

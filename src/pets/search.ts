@@ -19,6 +19,8 @@ export interface Search {
   readonly traits: TraitFilter;
   /** What to test of each row that is read. */
   readonly tests: Tests;
+  /** The whole search, which decides the relevance of a row. */
+  readonly ranking: Tests;
 }
 
 /**
@@ -38,12 +40,12 @@ export async function searchOf(
   now: number,
 ): Promise<Search> {
   const all = await testsOf(reader, words, now);
-  if (words.length === 0) return { merged: NONE, traits: {}, tests: all };
+  if (words.length === 0) return { merged: NONE, traits: {}, tests: all, ranking: all };
   const { traits, terms } = await withoutTraits(reader, all);
   const best = merges ? await rarestOf(reader, terms.slice(0, COMPARED_MAX), all.names) : undefined;
   const merged = best && ({ by: 'word', keys: best.found.keys, categories: best.found.categories } as const);
   const tested = terms.filter(term => term !== best?.term || !best.found.exact);
-  return { merged, traits, tests: { ...all, terms: tested } };
+  return { merged, traits, tests: { ...all, terms: tested }, ranking: all };
 }
 
 /** Returns the traits that terms are, and the other terms, the longest first. */
@@ -87,7 +89,7 @@ async function traitOf(reader: Reader, term: Term, names: CategoryNames) {
  * Returns how to test whether pets match a search.
  * @throws {Problem} `search_not_ready`
  */
-export async function testsOf(reader: SearchedReader, words: readonly string[], now: number): Promise<Tests> {
+async function testsOf(reader: SearchedReader, words: readonly string[], now: number): Promise<Tests> {
   const state = await knownWordIndexState(reader);
   const { usable, described } = state;
   if (!usable) {
