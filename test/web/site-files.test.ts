@@ -43,7 +43,14 @@ describe('the files of the site', () => {
     }
     // The content is escaped HTML with absolute links.
     assert.match(entries[0]!, /<content type="html">&#60;h2/);
-    assert.doesNotMatch(text, /href=&#34;\//);
+    assert.doesNotMatch(text, /href=&#34;(?!https?:|mailto:)/);
+    const changelog = await get('/changelog');
+    for (const entry of entries) {
+      assert.match(entry, /<title>\d+\.\d+\.\d+ – [^<]+</);
+      const [, page, id = ''] = /<link href="([^"#]+)#([^"]+)"/.exec(entry)!;
+      assert.equal(page, `${origin}/changelog`);
+      assert.ok(changelog.text.includes(`<h2 id="${id}">`), id);
+    }
   });
 
   it('/.well-known/security.txt says where to report a vulnerability, and expires within a year', async t => {

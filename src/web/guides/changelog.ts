@@ -47,7 +47,7 @@ ${entries.map(
 <id>${page}#${version}</id>
 <link href="${page}#${id}"/>
 <updated>${day}</updated>
-<content type="html">${body.replaceAll(' href="/', ` href="${publicUrl}/`)}</content>
+<content type="html">${body.replaceAll(' href="/', ` href="${publicUrl}/`).replaceAll(' href="#', ` href="${page}#`)}</content>
 </entry>
 `,
 )}</feed>`;
@@ -76,7 +76,13 @@ function versionsOf({ sections, body }: Article): Version[] {
     .map(({ id, heading }, index) => {
       const day = /\d{4}-\d\d-\d\d/.exec(heading)?.[0];
       const [version = heading] = /[\d.]+\d/.exec(heading) ?? [];
-      return { id, heading, version, day: day && `${day}T00:00:00Z`, body: parts[index] ?? '' };
+      return {
+        id,
+        heading: heading.replaceAll(/[[\]]/g, ''),
+        version,
+        day: day && `${day}T00:00:00Z`,
+        body: parts[index] ?? '',
+      };
     });
 }
 
