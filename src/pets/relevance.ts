@@ -10,7 +10,6 @@ import type { Page, PageRequest } from '../lib/http/pagination/paginate.ts';
 import { type PetFilter, petList } from './filter.ts';
 import { findRanked, listPets, type PetViews } from './list.ts';
 import type { PetReader } from './pet.ts';
-import { newestPet } from './random.ts';
 import type { SearchedReader } from './search.ts';
 
 /**
@@ -32,11 +31,12 @@ export async function listRelevantPets<View extends keyof PetViews>(
   const newestFirst = { ...filter, sort: '-id' } as const;
   const list = petList(newestFirst);
   const ranking = [...list, 'relevance'];
-  const position = page.cursor === undefined ? await firstPosition(reader) : decode(ranking, page.cursor);
+  const position = page.cursor === undefined ? BEFORE_ALL : decode(ranking, page.cursor);
   if (position === undefined) throw invalidCursor();
-  const { start, end, relevance, id } = position;
-  const cursor = encodeCursor(list, { backward: false, id: start });
+  const { end, relevance, id } = position;
+  const cursor = position.start === undefined ? undefined : encodeCursor(list, { backward: false, id: position.start });
   const read = await findRanked(reader, newestFirst, { ...page, cursor }, now);
+  const start = position.start ?? (read.rows[0]?.id ?? 0) + 1;
   const ranked = read.rows
     .filter(row => row.id >= end)
     .filter(row => row.relevance < relevance || (row.relevance === relevance && row.id < id))
@@ -68,12 +68,7 @@ interface RankedPosition {
 }
 
 /** A position before all pets that are ranked together, as far as the list may read. */
-const BEFORE_ALL = { end: 0, relevance: Number.MAX_SAFE_INTEGER, id: Number.MAX_SAFE_INTEGER };
-
-async function firstPosition(reader: SearchedReader): Promise<RankedPosition> {
-  const newest = await reader.first(newestPet, {});
-  return { ...BEFORE_ALL, start: (newest?.id ?? 0) + 1 };
-}
+const BEFORE_ALL = { start: undefined, end: 0, relevance: Number.MAX_SAFE_INTEGER, id: Number.MAX_SAFE_INTEGER };
 
 function encode(list: readonly unknown[], { start, end, relevance, id }: RankedPosition): string {
   return encodeListToken(list, [start, end, relevance, id]);
