@@ -6,11 +6,19 @@ import { type Database, type Params, query, type Reader, sql } from '../schema.t
 export class CategoryNames {
   readonly #categories: ReadonlyMap<number, Named>;
   readonly #children: ReadonlyMap<number | null, readonly Named[]>;
+  /** The categories by each word of their names. */
+  readonly #byWord = new Map<string, Named[]>();
+  /** The words, sorted by code unit. */
+  readonly #words: readonly string[];
   readonly #paths = new Map<number, ReadonlySet<string>>();
 
   constructor(categories: readonly Named[]) {
     this.#categories = new Map(categories.map(category => [category.id, category]));
     this.#children = Map.groupBy(categories, ({ parentId }) => parentId);
+    for (const category of categories) {
+      for (const word of category.words) this.#byWord.getOrInsertComputed(word, () => []).push(category);
+    }
+    this.#words = [...this.#byWord.keys()].sort();
   }
 
   /** Returns the words of the names of a category and of those above it. */
@@ -27,24 +35,36 @@ export class CategoryNames {
 
   /** Returns the words of the names of categories all of whose words are among some. */
   wordsAmong(words: ReadonlySet<string>): string[] {
-    const named = Array.from(this.#categories.values()).filter(category => category.words.every(one => words.has(one)));
-    return named.flatMap(category => category.words);
+    const some = Array.from(words).flatMap(word => this.#byWord.get(word) ?? []);
+    return some.filter(category => category.words.every(one => words.has(one))).flatMap(category => category.words);
   }
 
-  /** Returns the words of all names. */
-  allWords(): string[] {
-    return Array.from(this.#categories.values()).flatMap(({ words }) => words);
+  /** Returns the words of all names, each once. */
+  allWords(): readonly string[] {
+    return this.#words;
   }
 
-  /** Returns the ids of the categories that have a word like this in their name, and of those within them. */
-  idsWith(isWanted: (word: string) => boolean): number[] {
+  /** Returns the words of names that begin with a text. */
+  wordsFrom(text: string): readonly string[] {
+    let [from, end] = [0, this.#words.length];
+    while (from < end) {
+      const middle = (from + end) >> 1;
+      if (this.#words[middle]! < text) from = middle + 1;
+      else end = middle;
+    }
+    while (this.#words[end]?.startsWith(text)) end++;
+    return this.#words.slice(from, end);
+  }
+
+  /** Returns the ids of the categories that have one of the words in their name, and of those within them. */
+  idsWith(words: readonly string[]): number[] {
     const ids = new Set<number>();
     const add = (category: Named) => {
       if (ids.has(category.id)) return;
       ids.add(category.id);
       for (const child of this.#children.get(category.id) ?? []) add(child);
     };
-    for (const category of this.#categories.values()) if (category.words.some(isWanted)) add(category);
+    for (const word of words) for (const category of this.#byWord.get(word) ?? []) add(category);
     return [...ids].sort((one, other) => one - other);
   }
 }

@@ -21,14 +21,14 @@ export async function correctedSearch(
   const deadline = performance.now() + timeMaxMs;
   const words = wordsIn(text);
   const known = await knownWords(reader, words);
-  const names = (await categoryNames(reader)).allWords();
+  const names = await categoryNames(reader);
   const hasMeaning = new Set(phrasesIn(words).flatMap(({ typed, meanings }) => (meanings === undefined ? [] : typed)));
   const isWrong = (word: string) =>
     word.length >= LENGTH_MIN &&
-    !(known.has(word) || hasMeaning.has(word) || /\d/.test(word) || names.some(name => name.startsWith(word)));
+    !(known.has(word) || hasMeaning.has(word) || /\d/.test(word) || names.wordsFrom(word).length > 0);
   const wrong = words.filter(isWrong);
   if (wrong.length === 0 || wrong.length > CORRECTED_MAX) return undefined;
-  const others = [...names, ...wordsWithMeanings()].filter(word => word.length >= LENGTH_MIN);
+  const others = [...names.allWords(), ...wordsWithMeanings()].filter(word => word.length >= LENGTH_MIN);
   const corrected = new Map<string, string>();
   for (const word of wrong) {
     const near = nearest(word, [...(await wordsLike(reader, word, deadline)), ...others]);

@@ -4,7 +4,7 @@ import { LAST_CHARACTER } from '../lib/text.ts';
 import { type Database, type Params, query, type Reader, selectJsonTexts } from '../schema.ts';
 import type { Tests } from './matching.ts';
 import { MERGED_MAX, type WordRuns } from './merged-ids.ts';
-import { isWanted, type Meaning, type Term, termsOf, traitIn, type WantedWord } from './terms.ts';
+import { type Meaning, type Term, termsOf, traitIn, type WantedWord } from './terms.ts';
 import type { TraitFilter } from './traits.ts';
 import { knownWordIndexState, secondsToFill } from './word-index.ts';
 
@@ -126,7 +126,7 @@ async function findRuns(reader: Reader, term: Term, names: CategoryNames): Promi
     if (longest === undefined) return undefined;
     if (words.length + conditions.length > 1) exact = false;
     for (const word of await indexedWords(reader, longest)) keys.add(word);
-    for (const id of names.idsWith(word => isWanted(word, longest))) categories.add(id);
+    for (const id of names.idsWith(longest.forms ?? names.wordsFrom(longest.text))) categories.add(id);
     if (keys.size > MERGED_MAX || categories.size > MERGED_MAX) return undefined;
   }
   return { keys: [...keys], categories: [...categories], exact };
