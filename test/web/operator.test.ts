@@ -86,7 +86,7 @@ describe('the pages for operators', { skip: skipBrowser }, () => {
     await page.getByLabel('Plan').selectOption('Enterprise');
     await page.getByLabel('Requests per minute').fill('4321');
     await follow(page.getByRole('button', { name: 'Save' }));
-    assert.match(await page.locator('#perDay-error').innerText(), /needs both limits/);
+    assert.match(await page.locator('#perDay-error').innerText(), /needs its own requests per day/);
     assert.equal(await page.getByLabel('Requests per minute').inputValue(), '4321');
     await page.getByLabel('Requests per day').fill('99999');
     await page.getByRole('button', { name: 'Save' }).click();

@@ -77,7 +77,7 @@ async function change(
   const account = await accountOf(visit);
   if (account === undefined) return undefined;
   const errors = wrong?.(account) ?? {};
-  if (Object.keys(errors).length > 0) return accountView(visit, account, errors);
+  if (Object.values(errors).some(error => error !== undefined)) return accountView(visit, account, errors);
   try {
     await work(account);
   } catch (error) {
@@ -116,12 +116,10 @@ function limitOf(form: URLSearchParams, name: 'perMinute' | 'perDay'): AccountCh
 /** Returns what is wrong with the limits of a form, which Enterprise needs both of. */
 function limitErrors(form: URLSearchParams, account: Account): AccountErrors {
   if (form.get('plan') !== 'enterprise') return {};
-  const names = ['perMinute', 'perDay'] as const;
-  const wrong = names.map(name => {
+  const errorOf = (name: 'perMinute' | 'perDay', window: string) => {
     const limit = limitOf(form, name);
     const isMissing = limit[name] === undefined && account[name] === null;
-    const error = isMissing ? 'Enterprise needs both limits.' : userErrorOf(() => checkChange(limit));
-    return [name, error] as const;
-  });
-  return Object.fromEntries(wrong.filter(([, error]) => error !== undefined));
+    return isMissing ? `Enterprise needs its own requests per ${window}.` : userErrorOf(() => checkChange(limit));
+  };
+  return { perMinute: errorOf('perMinute', 'minute'), perDay: errorOf('perDay', 'day') };
 }
