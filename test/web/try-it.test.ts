@@ -193,6 +193,27 @@ describe('“Try it” in a browser', { skip: skipBrowser }, () => {
       assert.equal(keys.length, 2);
     }));
 
+  it('shows the URL that it sends to', () =>
+    withContext(async context => {
+      const page = await context.newPage();
+      for (const [operationId, field, value, url] of [
+        ['listMessages', undefined, '', /\/v1\/messages$/],
+        ['listPets', 'query.q', 'it’s a cat', /\/v1\/pets\?q=it%E2%80%99s\+a\+cat$/],
+        ['getPet', 'path.petId', '..', /\/v1\/$/],
+      ] as const) {
+        await page.goto(`${origin}/reference/${operationId}`);
+        if (field !== undefined)
+          await page.locator(`[name="${field}"]`).evaluate((input, text) => {
+            (input as HTMLInputElement).value = text;
+          }, value);
+        const sent = page.waitForRequest(
+          request => request.url().startsWith(service.urls.staging) && url.test(request.url()),
+        );
+        await send(page);
+        await page.locator('.result code', { hasText: `'${(await sent).url()}'` }).waitFor();
+      }
+    }));
+
   it('sends a message on the message address, about an animal of the visitor only', () =>
     withContext(async context => {
       const page = await context.newPage();

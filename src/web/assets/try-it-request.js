@@ -18,7 +18,9 @@ export function requestOf(form, { method, base, path }) {
   }
   if (body !== undefined) headers['Content-Type'] = body instanceof File ? typeOf(body) : 'application/json';
   const search = query.size === 0 ? '' : `?${query}`;
-  return { method, url: base + filled + search, headers, ...(body !== undefined && { body }) };
+  // As fetch() sends it.
+  const { href: url } = new URL(base + filled + search);
+  return { method, url, headers, ...(body !== undefined && { body }) };
 }
 
 /** Browsers do not know the type of every file. */

@@ -30,7 +30,10 @@ export function basesOf({ site, request, query }: Visit): Bases {
 }
 
 /** Returns the base URL of the samples of an operation. */
-export function baseUrlOf({ address }: Route<never>, { messages, baseUrl }: Bases): string {
+export function baseUrlOf(
+  { address }: Route<never>,
+  { messages, baseUrl }: Pick<Bases, 'messages' | 'baseUrl'>,
+): string {
   return (address === 'messages' ? messages : undefined) ?? baseUrl;
 }
 

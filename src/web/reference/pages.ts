@@ -2,7 +2,7 @@ import { routes as allRoutes } from '../../api.ts';
 import type { Route } from '../../lib/http/route.ts';
 import { PREFIX } from '../../urls.ts';
 import { publicFile, publicPage, type Visit } from '../page.ts';
-import { basesOf } from './bases.ts';
+import { basesOf, baseUrlOf } from './bases.ts';
 import { documentedOperations } from './operations.ts';
 
 const routes = allRoutes as readonly Route<never>[];
@@ -81,7 +81,7 @@ const DESCRIPTION_LENGTH_MAX = 200;
 function stagingUrls({ site, request }: Visit): (route: Route<never>) => string | undefined {
   const [staging, messages] = (['staging', 'messages'] as const).map(name => site.urlOf(name, request.tls));
   if (staging === undefined) return () => undefined;
-  return ({ tag }) => (tag === 'Messages' ? messages : undefined) ?? staging + PREFIX;
+  return route => baseUrlOf(route, { messages, baseUrl: staging + PREFIX });
 }
 
 function urlsOf(visit: Visit) {
