@@ -193,6 +193,26 @@ describe('“Try it” in a browser', { skip: skipBrowser }, () => {
       assert.equal(keys.length, 2);
     }));
 
+  it('gets one key for two tabs, and sends one request at a time', () =>
+    withContext(async context => {
+      const sent: string[] = [];
+      context.on('request', request => {
+        if (request.method() !== 'OPTIONS') sent.push(new URL(request.url()).pathname);
+      });
+      const tabs = [await context.newPage(), await context.newPage()];
+      for (const page of tabs) await page.goto(`${origin}/reference/getAccount`);
+      const sendTwice = (page: Page) =>
+        page.locator('.try > form').evaluate(form => {
+          for (let time = 0; time < 2; time++) (form as HTMLFormElement).requestSubmit();
+        });
+      await Promise.all(tabs.map(sendTwice));
+      for (const page of tabs) await page.locator('.result > .response .status', { hasText: '200' }).first().waitFor();
+      assert.deepEqual(
+        sent.filter(path => /^\/(try|v1)\//.test(path)),
+        ['/try/key', '/v1/account', '/v1/account'],
+      );
+    }));
+
   it('shows the URL that it sends to', () =>
     withContext(async context => {
       const page = await context.newPage();

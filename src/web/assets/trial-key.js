@@ -21,10 +21,14 @@ export function dropTrialKey() {
   localStorage.removeItem(NAME);
 }
 
-/** Returns the key, or a new one. @param url where keys are created */
+/** Returns the key, or a new one: tabs that call it at the same time get the same. @param url where keys are created */
 export async function getTrialKey(url) {
-  const known = readTrialKey();
-  if (known !== undefined) return known;
+  const get = () => readTrialKey() ?? createTrialKey(url);
+  // Only secure pages have locks.
+  return navigator.locks === undefined ? get() : navigator.locks.request(NAME, get);
+}
+
+async function createTrialKey(url) {
   const response = await fetch(url, { method: 'POST', headers: { Accept: 'application/json' } });
   const key = await response.json();
   if (!response.ok) throw new Error(key.message);

@@ -20,6 +20,7 @@ function start() {
   /** The body with names in place of ids and times, and as the page has filled it in. */
   let template;
   let shownBody;
+  let isRunning = false;
 
   const pastedKey = () => form.elements.key.value.trim();
 
@@ -143,7 +144,11 @@ function start() {
   });
   form.addEventListener('submit', event => {
     event.preventDefault();
-    run();
+    if (isRunning) return;
+    isRunning = true;
+    run().finally(() => {
+      isRunning = false;
+    });
   });
   begin();
 }
