@@ -27,7 +27,7 @@ export interface FoundPage extends Found {
 
 /** Words that are everywhere, so that questions find what they are about. */
 const stopWords = new Set(
-  'a an and are as at be by can do does for from how i if in is it my of on or that the this to what when where which why with'.split(
+  'a an and are as at be by can do does for from has have how i if in is it me my of on or should that the this to what when where which why will with you your'.split(
     ' ',
   ),
 );
@@ -133,8 +133,8 @@ async function buildIndex(): Promise<Index> {
 function weightOf({ kind, path }: SearchDocument): number {
   if (kind === 'error') return 0.3;
   if (kind === 'page') return 1.2;
-  // The reference of the command line has every word.
-  if (path.startsWith('/guides/command-line')) return 0.4;
+  // These references have every word.
+  if (/^\/guides\/(command-line|settings)/.test(path)) return 0.4;
   // The beginning of a guide is about all of it.
   return kind === 'guide' && !path.includes('#') ? 1.5 : 1;
 }
