@@ -9,6 +9,7 @@ import { type SearchedRow, type SearchedText, wordsOf } from './words.ts';
 export type TestedRow = SearchedRow & {
   readonly categoryId: number;
   readonly pattern: string | null;
+  readonly groupKind: string | null;
   readonly birthDate?: number | null;
 };
 
@@ -89,6 +90,7 @@ function wordWeight({ own, category }: TestedWords, wanted: WantedWord): number 
 
 function fits(pet: TestedRow, [name, value]: Condition, now: number): boolean {
   if (name === 'pattern') return pet.pattern !== null && wordsIn(pet.pattern).includes(value);
+  if (name === 'group') return pet.groupKind === value;
   if (name === 'breeds') return (JSON.parse(pet.breeds ?? '{}') as Breeds).mixed === true;
   const row = pet as unknown as Readonly<Record<string, string | null | undefined>>;
   const stored = row[name] ?? row[traitKeys.get(name)!];

@@ -123,8 +123,8 @@ function columnsOf({ full, texts, traited }: Shape, now: Expression<number>) {
 /** Long texts are read only if they are searched. */
 const textColumns = {
   '': [],
-  short: ['breeds', 'colors', 'tags', 'pattern'],
-  described: ['breeds', 'colors', 'tags', 'pattern', 'description'],
+  short: ['breeds', 'colors', 'tags', 'pattern', 'group_kind as groupKind'],
+  described: ['breeds', 'colors', 'tags', 'pattern', 'group_kind as groupKind', 'description'],
 } as const;
 
 /** The query for the last row that a page may scan, if there is one; the first such row of merged ranges. */

@@ -69,7 +69,7 @@ describe('listPets with words', () => {
         { categoryId: hounds, birthDate: born(0.3), sex: 'male', goodWith: { children: 'yes', dogs: 'no' } },
         { categoryId: hounds, birthDate: born(10), traits: { houseTrained: 'yes' }, breeds: { mixed: true } },
         { categoryId: 2, birthDate: born(1), colors: { primary: 'Black' }, goodWith: { dogs: 'yes' } },
-        { categoryId: 2, age: 'senior', pattern: 'Tuxedo', tags: ['dog friendly'] },
+        { categoryId: 2, age: 'senior', pattern: 'Tuxedo', tags: ['dog friendly'], group: { id: 'p', kind: 'bonded' } },
         { categoryId: 3, sex: 'female', breeds: { primary: 'Dog-Eared Lop' }, coat: 'long' },
         { categoryId: 4, size: 'large', breeds: { primary: 'Guinea Pig' } },
       ];
@@ -102,6 +102,10 @@ describe('listPets with words', () => {
           size === 'small' || (categoryId === 4 && name === 'Dogmar'),
         'good with kids': ({ goodWith }) => goodWith?.children === 'yes',
         'dog friendly': ({ goodWith, tags }) => goodWith?.dogs === 'yes' || tags !== undefined,
+        'not good with dogs': ({ goodWith }) => goodWith?.dogs === 'no',
+        'doesn’t get along with dogs': ({ goodWith }) => goodWith?.dogs === 'no',
+        'bonded pair': ({ group }) => group !== undefined,
+        'free kitten that I can adopt': ({ categoryId, colors }) => categoryId === 2 && colors !== undefined,
         'housebroken mutt': ({ traits }) => traits !== undefined,
         'mixed breed': ({ breeds }) => breeds?.mixed === true,
         tuxedo: ({ pattern }) => pattern !== undefined,
@@ -383,7 +387,9 @@ describe('termsOf', () => {
   });
 
   it('has synonyms whose conditions are values of traits', () => {
-    const known = { ...traitChoices, breeds: ['mixed'] } as Readonly<Record<string, readonly string[]>>;
+    const known = { ...traitChoices, breeds: ['mixed'], group: ['bonded'] } as Readonly<
+      Record<string, readonly string[]>
+    >;
     const conditions = Array.from(synonyms.values()).flatMap(meanings => meanings.flatMap(one => one.conditions));
     assert.ok(conditions.length > 100);
     for (const [name, value] of conditions) {

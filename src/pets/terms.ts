@@ -10,7 +10,7 @@ export interface WantedWord {
   readonly forms?: readonly string[];
 }
 
-/** A condition on the profile: a trait, `pattern` or `breeds`, and its value. */
+/** A condition on the profile: a trait, `pattern`, `breeds` or `group`, and its value. */
 export type Condition = readonly [name: string, value: string];
 
 /** One meaning of a part of a search: an animal has all of the words, and fits all of the conditions. */
@@ -96,6 +96,9 @@ export function traitIn(meanings: readonly Meaning[]) {
 /** The values of traits that are words by themselves. */
 const valueTraits = ['sex', 'age', 'size'] as const;
 
+/** The words that turn a phrase into its opposite, as `wordsIn` returns them. */
+const negations = ['not', 'no', 'isn t', 'aren t', 'doesn t', 'don t', 'does not', 'do not', 'is not'];
+
 /** The meanings of phrases: the values of traits, and those of `synonyms.txt`. */
 export const synonyms: ReadonlyMap<string, readonly Meaning[]> = readSynonyms();
 const PHRASE_WORDS_MAX = Math.max(...Array.from(synonyms.keys(), phrase => phrase.split(' ').length));
@@ -116,7 +119,19 @@ function readSynonyms(): Map<string, readonly Meaning[]> {
       found.set(text, [...before, ...parsed]);
     }
   }
-  return found;
+  return new Map([...negated(found), ...found]);
+}
+
+/** Returns the opposites of the phrases that mean `yes` and nothing else: with a negation before them, they mean `no`. */
+function negated(phrases: ReadonlyMap<string, readonly Meaning[]>): [string, readonly Meaning[]][] {
+  return Array.from(phrases).flatMap(([text, meanings]) => {
+    const trait = traitIn(meanings);
+    if (trait?.values.join() !== 'yes') return [];
+    return negations.map((no): [string, Meaning[]] => [
+      `${no} ${text}`,
+      [{ words: [], conditions: [[trait.name, 'no']] }],
+    ]);
+  });
 }
 
 function meaningIn(text: string): Meaning {

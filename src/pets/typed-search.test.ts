@@ -21,6 +21,7 @@ describe('readTypedSearch', () => {
         '2yo lab': ['lab', { age: ['adult'] }],
         'Max 2 Fast': ['Max 2 Fast', {}],
         'Dogs good with kids': ['Dogs', { goodWithChildren: ['yes'] }],
+        'dog not good with cats': ['dog', { goodWithCats: ['no'] }],
         'housebroken, good with cats': ['', { goodWithCats: ['yes'], houseTrained: ['yes'] }],
         'young or adult dog': ['or dog', { age: ['young', 'adult'] }],
         'big dog': ['dog', { size: ['large', 'xlarge'] }],
