@@ -141,7 +141,7 @@ export function ownPhotosView(visit: AccountVisit, { name, etag, photos = [] }: 
   const known = html`<input type="hidden" name="etag" value="${etag}">`;
   return html`<section id="photos" aria-labelledby="photos-title">
 <h2 id="photos-title">Photos</h2>
-<p class="hint">The photo at place 1 is the main photo.</p>
+${photos.length > 0 && html`<p class="hint">The photo at place 1 is the main photo.</p>`}
 <ul class="gallery">${photos.map((photo, index) => {
     const action = `${path}/${photo.id}`;
     const field = `photo-${index + 1}`;
