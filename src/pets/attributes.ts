@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import Type, { type Static, type TSchema } from 'typebox';
 import { problem } from '../errors.ts';
 import { nearest } from '../lib/suggestion.ts';
+import { wordsIn } from '../lib/text.ts';
 import { type Params, query, type Reader, sql } from '../schema.ts';
 import type { PetRow, Warning } from './pet.ts';
 import {
@@ -155,6 +156,19 @@ function merged(known: readonly string[], added: readonly string[]): string[] {
 }
 
 const byName = (one: string, other: string) => one.localeCompare(other, 'en');
+
+let breeds: ReadonlySet<string> | undefined;
+
+/** Returns the built-in breeds of all categories as searches spell them, each of the names of `Budgie / Budgerigar`. */
+export function knownBreeds(): ReadonlySet<string> {
+  breeds ??= new Set(
+    Array.from(builtIn().values())
+      .flatMap(values => values.breeds)
+      .flatMap(name => name.split(' / '))
+      .map(name => wordsIn(name).join(' ')),
+  );
+  return breeds;
+}
 
 let parsed: ReadonlyMap<number, KnownValues> | undefined;
 

@@ -43,7 +43,7 @@ function isImplied(text: string, term: Term, all: ReadonlyMap<string, Term>): bo
 }
 
 /** A phrase of a search as it was typed, with the meanings that are known. */
-interface Phrase {
+export interface Phrase {
   readonly typed: readonly string[];
   readonly meanings: readonly Meaning[] | undefined;
 }

@@ -9,6 +9,8 @@ describe('readTypedSearch', () => {
   onEachEngine(engine => {
     it('takes ages, traits and a place out of the words', async () => {
       const database = await engine.open();
+      const breeds = { primary: 'Golden Retriever', secondary: 'Labrador' };
+      await database.write(tx => createPet(tx, 1, { name: 'Rex', categoryId: 1, breeds }, 'open'));
       const expected: Readonly<Record<string, readonly [q: string, traits: object, near?: string]>> = {
         'Señor Pancho': ['Señor Pancho', {}],
         'dogs under 2 years': ['dogs', { age: ['baby', 'young'] }],
@@ -44,8 +46,41 @@ describe('readTypedSearch', () => {
         '': ['', {}],
       };
       for (const [text, [q, traits, near]] of Object.entries(expected)) {
-        assert.deepEqual(await readTypedSearch(database, text), { q, traits, near }, text);
+        const found = await readTypedSearch(database, text);
+        assert.deepEqual({ q: found.q, traits: found.traits, near: found.near }, { q, traits, near }, text);
       }
+    });
+
+    it('leaves out words that no animal matches if others are left, and a breed as a whole', async () => {
+      const database = await engine.open();
+      const pets: readonly NewPet[] = [
+        { name: 'Rex', categoryId: 1, breeds: { primary: 'German Shepherd' }, tags: ['playful'] },
+        { name: 'Lou', categoryId: 3, breeds: { primary: 'French Lop' } },
+      ];
+      await database.write(async tx => {
+        for (const pet of pets) await createPet(tx, 1, pet, 'open');
+      });
+      const expected: Readonly<Record<string, readonly [q: string, unmatched?: string]>> = {
+        'playful chihuahua': ['playful', 'chihuahua'],
+        'Chihuahua near 62704': ['', 'Chihuahua'],
+        'looking for a chihuahua mix': ['looking for a mix', 'chihuahua'],
+        'chihuahua wanted': ['chihuahua wanted'],
+        'french bulldog': ['french bulldog'],
+        'playful French Bulldogs': ['playful', 'French Bulldogs'],
+        'french lop': ['french lop'],
+        'Australian Shepherd': ['Shepherd', 'Australian'],
+        'rex zzz shepherds': ['rex shepherds', 'zzz'],
+        // A synonym without animals, and one with them.
+        'playful yorkie': ['playful', 'yorkie'],
+        'playful gsd': ['playful gsd'],
+        'horse birds': ['horse birds'],
+      };
+      for (const [text, [q, unmatched = '']] of Object.entries(expected)) {
+        const found = await readTypedSearch(database, text);
+        assert.deepEqual([found.q, found.unmatched.join(' ')], [q, unmatched], text);
+      }
+      const { spelled } = await readTypedSearch(database, 'goldn shepherd near 62704');
+      assert.equal(spelled, 'goldn shepherd');
     });
 
     it('leaves words that begin a word of an animal, or are the name of a category', async () => {
@@ -55,7 +90,8 @@ describe('readTypedSearch', () => {
         for (const name of names) await createPet(tx, 1, { name, categoryId: 1 } satisfies NewPet, 'open');
       });
       for (const text of ['Senior', 'Portland', 'portl', 'Lab', 'senior dog', 'Golden cat', 'dog']) {
-        assert.deepEqual(await readTypedSearch(database, text), { q: text, traits: {}, near: undefined }, text);
+        const { q, traits, near } = await readTypedSearch(database, text);
+        assert.deepEqual({ q, traits, near }, { q: text, traits: {}, near: undefined }, text);
       }
       const near = async (text: string) => (await readTypedSearch(database, text)).near;
       assert.equal(await near('dogs in Portland'), 'Portland');

@@ -4,15 +4,21 @@ import { DAY_MS } from '../lib/time.ts';
 import { type City, citiesIn, isState } from '../places/cities.ts';
 import { locationOfPostalCode } from '../places/postal-codes.ts';
 import { type Params, query, type Reader, selectJsonTexts, sql } from '../schema.ts';
+import { knownBreeds } from './attributes.ts';
+import { singularsOf } from './plurals.ts';
 import { ages } from './profile.ts';
 import type { SearchedReader } from './search.ts';
-import { phrasesIn, traitIn } from './terms.ts';
+import { type Phrase, phrasesIn, traitIn } from './terms.ts';
 import { type TraitFilter, traitChoices } from './traits.ts';
 
 /** What people mean by a text that they type into one search box. */
 export interface TypedSearch {
   /** The words to search for, as they were typed. */
   readonly q: string;
+  /** The words that were left out of `q` because no animal matches them. */
+  readonly unmatched: readonly string[];
+  /** `q` with those words. */
+  readonly spelled: string;
   /** The traits among them. */
   readonly traits: TraitFilter;
   /** The place among them, as a value of `near`. */
@@ -26,18 +32,37 @@ export interface TypedSearch {
  * A word that animals or categories have, such as a name, stays a word: a trait of one word is a filter only if no word of an
  * animal begins so. So is a city without its state and without `in` or `near` before it, which must also end the text and have
  * a few postal codes.
+ *
+ * Words that no animal matches are left out if something else is left to search for, so that `chihuahua puppy` leads to puppies
+ * where there is no Chihuahua. A known breed is left out as a whole if no animal matches its last word: without a bulldog,
+ * `french bulldog` is not a search for `french`.
  */
 export async function readTypedSearch(reader: SearchedReader, text: string): Promise<TypedSearch> {
   const tokens = Array.from(text.matchAll(/[\p{L}\p{N}\p{M}]+/gu), ([typed]) => ({ typed, word: wordsIn(typed)[0] }));
   const words = tokens.map(({ word }) => word ?? '');
   const found = new Findings(words);
   found.takeAges();
-  const known = await knownWords(reader, words);
+  const known = await knownWords(reader, words.flatMap(formsToKnow));
   await found.takePlace(reader, known);
   found.takeTraits(known);
-  if (!found.isAnything) return { q: text, traits: {}, near: undefined };
-  const q = tokens.filter((_, index) => found.isLeft(index)).map(({ typed }) => typed);
-  return { q: q.join(' '), traits: found.traits, near: found.near };
+  const left = () => tokens.filter((_, index) => found.isLeft(index)).map(({ typed }) => typed);
+  const spelled = found.isAnything ? left().join(' ') : text;
+  const names = await categoryNames(reader);
+  const unmatched = found.takeUnmatched(word => known.has(word) || names.wordsFrom(word).length > 0);
+  return {
+    q: unmatched.length === 0 ? spelled : left().join(' '),
+    unmatched: unmatched.map(index => tokens[index]!.typed),
+    spelled,
+    traits: found.traits,
+    near: found.near,
+  };
+}
+
+/** Returns the words of animals that a word can match: itself, its singulars, and those of its meanings. */
+function formsToKnow(word: string, index: number, words: readonly string[]): string[] {
+  const phrases = index === 0 ? phrasesIn(words) : [];
+  const meant = phrases.flatMap(({ meanings = [] }) => meanings.flatMap(one => one.words.map(({ text }) => text)));
+  return [word, ...singularsOf(word), ...meant];
 }
 
 /** The words that are not part of a filter yet, and the filters. */
@@ -104,6 +129,28 @@ class Findings {
     }
   }
 
+  /**
+   * Takes the words that no animal matches, and returns their indexes; none if nothing else is left.
+   * @param isKnown whether a word begins a word of an animal or of a category
+   */
+  takeUnmatched(isKnown: (word: string) => boolean): number[] {
+    const left = [...this.#words.keys()].filter(index => this.isLeft(index));
+    const words = left.map(index => this.#words[index]!);
+    const parts = phrasesIn(words).flatMap(phrase => {
+      const matches = isMatched(phrase, isKnown);
+      return phrase.typed.map(() => ({ matches, isIgnored: phrase.meanings?.length === 0 }));
+    });
+    const unmatched = new Set(parts.keys().filter(index => !parts[index]!.matches));
+    for (const { start, end } of breedsAmong(words)) {
+      if (unmatched.has(end - 1)) for (let index = start; index < end; index++) unmatched.add(index);
+    }
+    const isRest = parts.some(({ isIgnored }, index) => !isIgnored && !unmatched.has(index));
+    if (!isRest && !this.isAnything) return [];
+    const taken = left.filter((_, index) => unmatched.has(index));
+    for (const index of taken) this.#take(index, 1);
+    return taken;
+  }
+
   #isFree(index: number, length: number): boolean {
     return Array.from({ length }, (_, offset) => index + offset).every(one => this.isLeft(one));
   }
@@ -118,6 +165,27 @@ class Findings {
     for (const value of values) all.add(value);
   }
 }
+
+/** Reports whether an animal may match a phrase. */
+function isMatched({ typed, meanings }: Phrase, isKnown: (word: string) => boolean): boolean {
+  if (meanings?.length === 0 || typed.every(word => [word, ...singularsOf(word)].some(isKnown))) return true;
+  return meanings !== undefined && meanings.some(({ words }) => words.every(({ text }) => isKnown(text)));
+}
+
+/** Returns where known breeds of several words are, the longest at each word. */
+function breedsAmong(words: readonly string[]): { readonly start: number; readonly end: number }[] {
+  return [...words.keys()].flatMap(start => {
+    for (let end = Math.min(words.length, start + BREED_WORDS_MAX); end > start + 1; end--) {
+      const last = words[end - 1]!;
+      const beginning = words.slice(start, end - 1);
+      const isBreed = [last, ...singularsOf(last)].some(word => knownBreeds().has([...beginning, word].join(' ')));
+      if (isBreed) return [{ start, end }];
+    }
+    return [];
+  });
+}
+
+const BREED_WORDS_MAX = 4;
 
 /** Words before a place. */
 const LEADS: ReadonlySet<string> = new Set(['in', 'near', 'around', 'from', 'at', 'by']);

@@ -176,13 +176,14 @@ describe('the pages of animals', { skip: skipBrowser }, () => {
     // A busy process does not ask.
     await waitUntil(async () => {
       await page.goto(`${origin}/animals?q=Quartr+horse`);
-      return /Did you mean quarter horse\?/.test(await page.locator('.empty').innerText());
+      return /Did you mean quarter horse\?/.test(await page.locator('main').innerText());
     });
+    assert.match(await page.locator('main').innerText(), /No animal matches Quartr\./);
     await follow(page.getByRole('link', { name: 'quarter horse' }));
     assert.deepEqual(await namesOn(page), ['Cleo']);
     // Tom is sold.
     await page.goto(`${origin}/animals?q=Quartr+cat`);
-    assert.doesNotMatch(await page.locator('.empty').innerText(), /Did you mean/);
+    assert.doesNotMatch(await page.locator('main').innerText(), /Did you mean/);
     await context.close();
   });
 

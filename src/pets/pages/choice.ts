@@ -16,6 +16,9 @@ export interface Choice {
   readonly cursor: string | undefined;
   /** What a visitor searches for; empty for everything. */
   readonly q: string;
+  /** The words that were left out of `q`, and `q` with them; see `TypedSearch`. */
+  readonly unmatched: readonly string[];
+  readonly spelled: string;
   /** A postal code, a city or coordinates as the visitor typed them; empty for everywhere. */
   readonly near: string;
   readonly within: string;
@@ -60,6 +63,8 @@ export function choiceOf(query: URLSearchParams): Choice {
     sort: Object.hasOwn(sorts, sort) ? (sort as Choice['sort']) : undefined,
     cursor: query.get('cursor') || undefined,
     q: q.trim().slice(0, SEARCH_LENGTH_MAX),
+    unmatched: [],
+    spelled: '',
     near: near.trim().slice(0, NEAR_LENGTH_MAX),
     within: Object.hasOwn(distances, within) ? within : DEFAULTS.within,
     traits: traitsIn(query),
@@ -75,15 +80,16 @@ function traitsIn(query: URLSearchParams): TraitFilter {
 }
 
 /**
- * Returns a choice in which the ages, the traits and the place that the visitor typed among the words are filters.
+ * Returns a choice in which the ages, the traits and the place that the visitor typed among the words are filters, without the
+ * words that no animal matches.
  */
 export async function withTypedFilters(database: Database, choice: Choice): Promise<Choice> {
-  const { q, traits, near } = await readTypedSearch(database, choice.q);
+  const { traits, near, ...words } = await readTypedSearch(database, choice.q);
   const chosen = Object.keys({ ...choice.traits, ...traits }).map(name => {
     const values = new Set([...(choice.traits[name] ?? []), ...(traits[name] ?? [])]);
     return [name, traitChoices[name]!.filter(value => values.has(value))] as const;
   });
-  return { ...choice, q, near: near ?? choice.near, traits: Object.fromEntries(chosen) };
+  return { ...choice, ...words, near: near ?? choice.near, traits: Object.fromEntries(chosen) };
 }
 
 /** Returns the sort order of a choice, or its default if there is none or what it needs is missing. */

@@ -51,6 +51,7 @@ async function listView(visit: Visit, choice: Choice, path: readonly NamedCatego
   };
   if (isEmpty(page) && (await countPets(database, {}, nowOf(visit.deployment))) === 0)
     return { ...view, body: noAnimalsView };
+  const corrected = await suggestion(visit, choice, page);
   return {
     ...view,
     scripts: ['near-me.js'],
@@ -63,7 +64,9 @@ ${filterForm(choice, place)}
 ${filters}
 <div>
 ${chosenFilters(choice)}
-${page.rows.length === 0 ? emptyView(page, choice, await suggestion(visit, choice, page)) : animalCards(page.rows, await contextOf(database, page.rows))}
+${choice.unmatched.length > 0 && html`<p>No animal matches <bdi>${choice.unmatched.join(' ')}</bdi>.</p>`}
+${corrected !== undefined && html`<p>Did you mean <a href="${pathOf(choice, { q: corrected })}"><bdi>${corrected}</bdi></a>?</p>`}
+${page.rows.length === 0 ? emptyView(page, choice) : animalCards(page.rows, await contextOf(database, page.rows))}
 ${pageLinks(visit, page)}
 </div>
 </div>`,
@@ -205,12 +208,20 @@ ${error !== undefined && html`<p class="error" id="near-error">${error}</p>`}
 </form>`;
 }
 
-/** Returns the search that a visitor probably meant, if it finds animals where theirs finds none. Under load, there is none. */
-async function suggestion({ deployment }: Visit, choice: Choice, { next }: Page<FullPet>): Promise<string | undefined> {
+/**
+ * Returns the search that a visitor probably meant, if it finds animals where theirs finds none or not all of its words. Under
+ * load, there is none.
+ */
+async function suggestion(
+  { deployment }: Visit,
+  choice: Choice,
+  { rows: found, next }: Page<FullPet>,
+): Promise<string | undefined> {
   const { database } = deployment;
-  if (choice.q === '' || choice.cursor !== undefined || next !== undefined) return undefined;
+  const isMatched = choice.unmatched.length === 0 && (found.length > 0 || next !== undefined);
+  if (choice.spelled === '' || choice.cursor !== undefined || isMatched) return undefined;
   if (!(await hasTime(deployment))) return undefined;
-  const corrected = await correctedSearch(database, choice.q);
+  const corrected = await correctedSearch(database, choice.spelled);
   if (corrected === undefined) return undefined;
   const filter = { ...filterOf(choice), words: wordsIn(corrected) };
   const page = { limit: 1, budget: scanBudget(SUGGESTION_ROWS_MAX) };
@@ -221,10 +232,9 @@ async function suggestion({ deployment }: Visit, choice: Choice, { next }: Page<
 /** The most rows that are read to find an animal for a suggestion. */
 const SUGGESTION_ROWS_MAX = 200;
 
-function emptyView({ next }: Page<FullPet>, choice: Choice, corrected: string | undefined): Html {
+function emptyView({ next }: Page<FullPet>, choice: Choice): Html {
   if (next !== undefined)
     return html`<p class="empty">None of the animals read so far match. There are more to look through.</p>`;
   return html`<div class="empty"><p>${choice.cursor === undefined ? 'No animals match.' : 'There are no further animals.'}</p>
-${corrected !== undefined && html`<p>Did you mean <a href="${pathOf(choice, { q: corrected })}"><bdi>${corrected}</bdi></a>?</p>`}
 <p><a href="${pathOf(choice, { status: 'any' })}">Show any status</a> or <a href="/animals">start again</a></p></div>`;
 }
