@@ -169,7 +169,7 @@ class Findings {
 /** Reports whether an animal may match a phrase. */
 function isMatched({ typed, meanings }: Phrase, isKnown: (word: string) => boolean): boolean {
   if (meanings?.length === 0 || typed.every(word => [word, ...singularsOf(word)].some(isKnown))) return true;
-  return meanings !== undefined && meanings.some(({ words }) => words.every(({ text }) => isKnown(text)));
+  return (meanings ?? []).some(({ words }) => words.every(({ text }) => isKnown(text)));
 }
 
 /** Returns where known breeds of several words are, the longest at each word. */
