@@ -383,6 +383,10 @@ describe('termsOf', () => {
   it('takes the longest phrase that is known, and leaves out words that say nothing', () => {
     assert.deepEqual(textsOf('a dog that is good with kids'), [['dog'], ['good', 'with', 'kids']]);
     assert.deepEqual(textsOf('good with it'), [['good'], ['it']]);
+    const good = (whom: string) => ['good', 'with', whom];
+    assert.deepEqual(textsOf('good with cats, dogs and kids lab'), [good('cats'), good('dogs'), good('kids'), ['lab']]);
+    assert.deepEqual(textsOf('good with kids dog'), [good('kids'), ['dog']]);
+    assert.deepEqual(textsOf('good with kids and lab'), [good('kids'), ['lab']]);
     assert.deepEqual(textsOf('for the'), [['for'], ['the']]);
   });
 

@@ -32,7 +32,7 @@ export function termsOf(words: readonly string[]): Term[] {
   const parsed = phrasesIn(words);
   const ignored = parsed.every(({ meanings }) => meanings?.length === 0);
   const terms = parsed.filter(({ meanings }) => ignored || meanings?.length !== 0);
-  const distinct = new Map(terms.map(({ typed, meanings }) => [typed.join(' '), termOf(typed, meanings ?? [])]));
+  const distinct = new Map(terms.map(({ read, meanings }) => [read.join(' '), termOf(read, meanings ?? [])]));
   return [...distinct].filter(([text, term]) => !isImplied(text, term, distinct)).map(([, term]) => term);
 }
 
@@ -45,6 +45,8 @@ function isImplied(text: string, term: Term, all: ReadonlyMap<string, Term>): bo
 /** A phrase of a search as it was typed, with the meanings that are known. */
 export interface Phrase {
   readonly typed: readonly string[];
+  /** What it stands for: `good with dogs` for the last word of `good with kids and dogs`. */
+  readonly read: readonly string[];
   readonly meanings: readonly Meaning[] | undefined;
 }
 
@@ -56,11 +58,30 @@ export function phrasesIn(words: readonly string[]): Phrase[] {
     const lengths = Array.from({ length: most }, (_, shorter) => most - shorter);
     const parts = lengths.map(length => words.slice(index, index + length));
     const typed = parts.find(part => meaningsOf(part) !== undefined) ?? [words[index]!];
-    phrases.push({ typed, meanings: meaningsOf(typed) });
+    phrases.push({ typed, read: typed, meanings: meaningsOf(typed) });
     index += typed.length;
+    const others = othersAfter(typed.slice(0, -1), words.slice(index));
+    phrases.push(...others);
+    index += others.length;
   }
   return phrases;
 }
+
+/** Returns the phrases of a list that goes on with `and` or `or`, without their beginning: `dogs` of `good with kids and dogs`. */
+function othersAfter(beginning: readonly string[], words: readonly string[]): Phrase[] {
+  if (beginning.length === 0) return [];
+  const others: Phrase[] = [];
+  for (const word of words) {
+    const read = CONJUNCTIONS.has(word) ? [word] : [...beginning, word];
+    const meanings = meaningsOf(read);
+    if (meanings === undefined) break;
+    others.push({ typed: [word], read, meanings });
+  }
+  const last = others.findLastIndex(({ typed }) => CONJUNCTIONS.has(typed[0]!));
+  return others.slice(0, last < 0 ? 0 : last + 2);
+}
+
+const CONJUNCTIONS: ReadonlySet<string> = new Set(['and', 'or']);
 
 function meaningsOf(typed: readonly string[]): readonly Meaning[] | undefined {
   const last = typed.at(-1)!;

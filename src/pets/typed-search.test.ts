@@ -24,6 +24,8 @@ describe('readTypedSearch', () => {
         'Max 2 Fast': ['Max 2 Fast', {}],
         'Dogs good with kids': ['Dogs', { goodWithChildren: ['yes'] }],
         'dog not good with cats': ['dog', { goodWithCats: ['no'] }],
+        'dogs good with kids and cats': ['dogs and', { goodWithChildren: ['yes'], goodWithCats: ['yes'] }],
+        'housebroken and good with cats': ['', { goodWithCats: ['yes'], houseTrained: ['yes'] }],
         'housebroken, good with cats': ['', { goodWithCats: ['yes'], houseTrained: ['yes'] }],
         'young or adult dog': ['or dog', { age: ['young', 'adult'] }],
         'big dog': ['dog', { size: ['large', 'xlarge'] }],

@@ -50,7 +50,7 @@ export async function readTypedSearch(reader: SearchedReader, text: string): Pro
   const names = await categoryNames(reader);
   const unmatched = found.takeUnmatched(word => known.has(word) || names.wordsFrom(word).length > 0);
   return {
-    q: unmatched.length === 0 ? spelled : left().join(' '),
+    q: found.isAnything ? left().join(' ') : text,
     unmatched: unmatched.map(index => tokens[index]!.typed),
     spelled,
     traits: found.traits,
@@ -118,11 +118,11 @@ class Findings {
   /** Takes the phrases that mean nothing but a trait. */
   takeTraits(known: ReadonlySet<string>): void {
     let index = 0;
-    for (const { typed, meanings = [] } of phrasesIn(this.#words)) {
+    for (const { typed, read, meanings = [] } of phrasesIn(this.#words)) {
       const start = index;
       index += typed.length;
       const trait = traitIn(meanings);
-      const isWord = typed.length === 1 && known.has(typed[0]!);
+      const isWord = read.length === 1 && known.has(read[0]!);
       if (trait === undefined || isWord || !this.#isFree(start, typed.length)) continue;
       this.#take(start, typed.length);
       this.#add(trait.name, trait.values);
@@ -130,7 +130,8 @@ class Findings {
   }
 
   /**
-   * Takes the words that no animal matches, and returns their indexes; none if nothing else is left.
+   * Takes the words that no animal matches, and returns their indexes; none if nothing else is left. Beside filters, it also
+   * takes words that are ignored, if there are no others.
    * @param isKnown whether a word begins a word of an animal or of a category
    */
   takeUnmatched(isKnown: (word: string) => boolean): number[] {
@@ -147,7 +148,7 @@ class Findings {
     const isRest = parts.some(({ isIgnored }, index) => !isIgnored && !unmatched.has(index));
     if (!isRest && !this.isAnything) return [];
     const taken = left.filter((_, index) => unmatched.has(index));
-    for (const index of taken) this.#take(index, 1);
+    for (const index of isRest ? taken : left) this.#take(index, 1);
     return taken;
   }
 

@@ -6,8 +6,7 @@ import { seedStaging } from '../../src/seeds/staging.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
 
-/** How many of the searches must have an expected animal among the first. */
-const SHARE = 0.95;
+/** One of so many first animals must be an expected one. */
 const FIRST = 5;
 
 /** What the API shows: an animal, a category or an organization. */
@@ -49,8 +48,8 @@ overEachEngine(engine => {
   });
   after(() => service?.stop());
 
-  it('finds what people expect among the first animals, for nearly all of the searches', async () => {
-    assert.ok(searches.length >= 120);
+  it('finds what people expect among the first animals', async () => {
+    assert.ok(searches.length >= 250);
     const missed: string[] = [];
     for (const [search, expectation] of searches) {
       const origin = new URL(service.urls.production).origin;
@@ -62,8 +61,7 @@ overEachEngine(engine => {
       assert.ok(links.length > 0, `${search} finds nothing`);
       if (!links.slice(0, FIRST).some(id => fits(animals.get(id)!))) missed.push(search);
     }
-    const share = 1 - missed.length / searches.length;
-    assert.ok(share >= SHARE, `${(share * 100).toFixed(1)} %; missed: ${missed.join(', ')}`);
+    assert.deepEqual(missed, []);
   });
 });
 
