@@ -1,9 +1,9 @@
-import type { NewEvent } from '../src/events/event.ts';
-import { recordEvents } from '../src/events/log.ts';
-import { countPets } from '../src/pets/counts.ts';
-import type { PetStatus } from '../src/pets/pet.ts';
-import { type Database, type Params, type Query, query, sql } from '../src/schema.ts';
-import { samplePets } from '../src/seeds/pets.ts';
+import type { NewEvent } from '../src/model/log/event.ts';
+import { recordEvents } from '../src/model/log/log.ts';
+import type { PetStatus } from '../src/model/pet.ts';
+import { type Database, type Params, type Query, query, sql } from '../src/model/schema.ts';
+import { samplePets } from '../src/operate/seeds/pets.ts';
+import { countPets } from '../src/store/pets/counts.ts';
 
 /**
  * Fills an empty database with pets like the sample data. Their ids start at 1; the same number gives the same pets.

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { samplePets } from '../src/seeds/pets.ts';
+import { samplePets } from '../src/operate/seeds/pets.ts';
 import { fileOf, importFile } from './measure-import.ts';
 import { createDatabase, type Effort } from './measure-requests.ts';
 import { createKey, createStore, launcher, type Product, sendJson, startProduct } from './product.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { samplePets } from '../src/seeds/pets.ts';
+import { samplePets } from '../src/operate/seeds/pets.ts';
 import { load, type Measured } from './load.ts';
 import type { Effort } from './measure-requests.ts';
 import { createStore, type Product, sendJson, sendRequest, startProduct } from './product.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import { dialects } from '../src/lib/storage/migration.ts';
-import { traitCounts } from '../src/migrations/0026-trait-counts.ts';
+import { traitCounts } from '../src/model/migrations/0026-trait-counts.ts';
 import { load, type Measured } from './load.ts';
 import type { Effort } from './measure-requests.ts';
 import { createStore, startProduct } from './product.ts';

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import { systemClock } from '../src/lib/clock.ts';
 import type { OfflineDatabase } from '../src/lib/storage/offline.ts';
 import { openOffline } from '../src/lib/storage/open.ts';
-import { migrations } from '../src/migrations/index.ts';
+import { migrations } from '../src/model/migrations/index.ts';
 import { createDatabase } from '../test/support/engines.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 

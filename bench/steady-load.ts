@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { samplePets } from '../src/seeds/pets.ts';
+import { samplePets } from '../src/operate/seeds/pets.ts';
 import { type Product, sendJson } from './product.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { encodeCursor } from '../src/lib/http/pagination/cursor.ts';
-import { type PetFilter, petList } from '../src/pets/filter.ts';
-import { samplePets } from '../src/seeds/pets.ts';
+import { samplePets } from '../src/operate/seeds/pets.ts';
+import { type PetFilter, petList } from '../src/store/pets/filter.ts';
 import { seededRandom } from './fill.ts';
 import type { Request } from './load.ts';
 

@@ -1,33 +1,33 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Config, DatabaseLocation, DeploymentLocation } from '../config.ts';
-import { getKey } from '../keys/keys.ts';
+import { getKey } from '../access/keys/keys.ts';
+import type { AccountDatabases } from '../events/webhooks/account-changes.ts';
+import type { KeyDatabases } from '../events/webhooks/key-changes.ts';
 import type { SystemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { requireRestored } from '../lib/storage/sqlite/data-directory.ts';
 import { formatTime } from '../lib/time.ts';
 import { UserError } from '../lib/user-error.ts';
-import { migrations } from '../migrations/index.ts';
-import { newestTime } from '../newest-time.ts';
-import type { Database, DeploymentName, Reader } from '../schema.ts';
-import type { AccountDatabases } from '../webhooks/account-changes.ts';
-import type { KeyDatabases } from '../webhooks/key-changes.ts';
+import type { Config, DatabaseLocation, DeploymentLocation } from '../model/config.ts';
+import { migrations } from '../model/migrations/index.ts';
+import { newestTime } from '../model/newest-time.ts';
+import type { Database, DeploymentName, Reader } from '../model/schema.ts';
 import type { Invocation, Terminal } from './command.ts';
 import { escapeLine } from './terminal.ts';
 
-/** The parts of an invocation that locate its data. */
-export type DatabaseOptions = Pick<Invocation, 'name' | 'config' | 'clock' | 'terminal'>;
+/** The parts of an invocation that determine the location of its data. */
+type DatabaseOptions = Pick<Invocation, 'name' | 'config' | 'clock' | 'terminal'>;
 
 interface OpenRules {
-  /** Whether to create the files of the embedded engine in an empty data directory; an error by default. */
+  /** Whether to create the files of the embedded engine in an empty data directory; by default that is an error. */
   readonly create?: boolean;
   /** Whether to migrate PostgreSQL first. */
   readonly migrate?: boolean;
 }
 
 /**
- * Opens the accounts database (production's) beside a running server, does work on it and closes it. The embedded engine
+ * Opens the accounts database (production's) while a server may run, runs work on it and closes it. The embedded engine
  * migrates its file; PostgreSQL is not migrated.
  * @throws {UserError} when there is no database, or it is behind, newer, or not a Pet Store database
  * @throws {StorageError} when it cannot be reached
@@ -41,8 +41,8 @@ export function withAccounts<T>(
 }
 
 /**
- * Opens the databases that a change of a key concerns: that of the accounts, and that of the key's deployment. Without
- * `required`, `work` runs also if staging's cannot be opened.
+ * Opens the databases that a change of a key affects: the accounts database, and that of the key's deployment. Without
+ * `required`, `work` also runs if staging's cannot be opened.
  * @throws {UserError} when the key does not exist
  */
 export function withKeyDatabases<T>(
@@ -58,7 +58,7 @@ export function withKeyDatabases<T>(
   });
 }
 
-/** Opens the databases that a change of an account concerns; staging's is absent if it cannot be opened. */
+/** Opens the databases that a change of an account affects; staging's is absent if it cannot be opened. */
 export function withAccountDatabases<T>(
   options: DatabaseOptions,
   work: (databases: AccountDatabases) => Promise<T>,
@@ -86,14 +86,15 @@ async function withStaging<T>(
 }
 
 /**
- * Waits until every process has seen what this command changed of keys, accounts and bans (`Database.topicVersion`), and
- * until what it was sending before is sent. Then nothing is sent or accepted any more that the change forbids.
+ * Waits until every process has noticed this command's changes of keys, accounts and bans (`Database.topicVersion`),
+ * and until the deliveries that they were sending are complete. Afterwards no process sends or accepts requests that
+ * the change forbids.
  */
 export async function untilEffective({ engine }: Reader): Promise<void> {
   await pause(engine === 'postgres' ? 1100 : 200);
 }
 
-/** Like `withAccounts`, at any location of the configuration. */
+/** Like `withAccounts`, for any location of the configuration. */
 export async function withDatabase<T>(
   { name, config, clock, terminal }: DatabaseOptions,
   location: DatabaseLocation,
@@ -126,7 +127,7 @@ export function logOf({ printError }: Pick<Terminal, 'printError'>): Log {
   return { info: print, warn: print, error: print };
 }
 
-/** Reports whether a database exists; of PostgreSQL that is assumed. */
+/** Reports whether a database exists; always true for PostgreSQL. */
 export function hasDatabase(location: DatabaseLocation): boolean {
   return !('file' in location) || existsSync(location.file);
 }
@@ -137,7 +138,7 @@ export function storedLocations({ locations }: Pick<Config, 'locations'>): [Depl
   return all.filter(([, location]) => hasDatabase(location));
 }
 
-/** Throws if nothing was ever stored in the data directory: a command that is run elsewhere must not create a store there. */
+/** Throws if the data directory has no data: a command in the wrong directory must not create a store there. */
 export function requireStore({ locations: { production } }: Pick<Config, 'locations'>): void {
   if (!('file' in production) || hasDatabase(production)) return;
   requireRestored(production.file);
@@ -147,7 +148,7 @@ export function requireStore({ locations: { production } }: Pick<Config, 'locati
 }
 
 /**
- * Moves a test clock (`PETSTORE_NOW`) forward to the latest stored time, so that nothing stored lies in the future.
+ * Moves a test clock (`PETSTORE_NOW`) forward to the latest stored time, so that no stored time is in the future.
  * @throws {UserError} naming both times, when the clock is more than five minutes behind
  */
 export async function catchUp(clock: SystemClock, database: Reader): Promise<void> {
@@ -155,11 +156,11 @@ export async function catchUp(clock: SystemClock, database: Reader): Promise<voi
   const now = clock.now();
   if (latest - now > CATCH_UP_MS) {
     throw new UserError(
-      `PETSTORE_NOW is ${formatTime(now)}, earlier than the latest stored time (${formatTime(latest)}); set it later, or use another data directory.`,
+      `PETSTORE_NOW is ${formatTime(now)}, earlier than the latest stored time (${formatTime(latest)}); set PETSTORE_NOW to a later time, or use another data directory.`,
     );
   }
   clock.advanceTo(latest);
 }
 
-/** Longer than the commands of a test take together, and shorter than a clock is set back on purpose. */
+/** Longer than the commands of a test take, and shorter than an intentional change of the clock. */
 const CATCH_UP_MS = 5 * 60_000;

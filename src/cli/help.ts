@@ -1,14 +1,18 @@
 import packageJson from '../../package.json' with { type: 'json' };
-import { fileVariable, settings } from '../settings.ts';
+import { fileVariable, settings } from '../model/settings.ts';
 import type { Command, Option, Style, Terminal } from './command.ts';
-import { commands, unknownCommand } from './commands.ts';
+import { allCommands, unknownCommand } from './commands.ts';
 import { list } from './terminal.ts';
 import { commonOptions } from './usage.ts';
 
-/** Prints the help of all commands (`name` is empty), of a group (`account`) or of one. @throws {UsageError} */
+/**
+ * Prints the help of all commands (`name` is empty), of a group (`account`) or of one command.
+ * @throws {UsageError}
+ */
 export async function showHelp(name: string, json: boolean, terminal: Terminal): Promise<void> {
+  const commands = await allCommands();
   const names = Object.keys(commands).filter(known => name === '' || known === name || known.startsWith(`${name} `));
-  if (names.length === 0) throw unknownCommand(name);
+  if (names.length === 0) throw await unknownCommand(name);
   const found = await Promise.all(names.map(known => commands[known]!()));
   const [first] = found;
   const { style } = terminal;
@@ -55,12 +59,12 @@ function optionList(options: Readonly<Record<string, Option>>): string {
   return list(Object.entries(options).map(([name, option]) => [flagOf(name, option), optionText(option)]));
 }
 
-/** Returns an option as users type it: `--limit N`. */
+/** Returns an option in the form in which users type it: `--limit N`. */
 export function flagOf(name: string, { value }: Option): string {
   return value === undefined ? `--${name}` : `--${name} ${value}`;
 }
 
-/** Returns the description of an option with its choices and default, which `quote` marks as code. */
+/** Returns the description of an option with its choices and default, which `quote` formats as code. */
 export function optionText(option: Option, quote = (text: string) => text): string {
   const notes = [
     option.required && 'required',
@@ -85,7 +89,7 @@ function section(style: Style, heading: string, body: string): string {
   return `${style.bold(heading)}\n${body.replace(/^/gm, '  ')}`;
 }
 
-/** Returns a command as `--help --json` prints it; programs know descriptions as `sentence`. */
+/** Returns a command in the form of `--help --json`, with its descriptions converted by `sentence`. */
 function commandValue({ run: _, summary, options, examples, ...command }: Command) {
   const described = Object.entries({ ...options, ...commonOptions }).map(([name, { description, ...option }]) => [
     name,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { settings } from '../settings.ts';
+import { settings } from '../model/settings.ts';
 import type { Terminal } from './command.ts';
-import { commands } from './commands.ts';
+import { allCommands } from './commands.ts';
 import { main, messageOf } from './main.ts';
 import { plain } from './terminal.ts';
 import { commonOptions } from './usage.ts';
@@ -15,7 +15,7 @@ const nowhere = {
   PETSTORE_MESSAGES_PORT: '0',
 };
 
-/** Runs a command line that must not reach any data. Returns its exit code and both outputs. */
+/** Runs a command line that must not access data. Returns its exit code and both outputs. */
 async function petstore(...args: string[]) {
   let printed = '';
   let errors = '';
@@ -31,6 +31,8 @@ async function petstore(...args: string[]) {
   };
   return { code: await main(args, nowhere, terminal), printed, errors };
 }
+
+const commands = await allCommands();
 
 describe('help', () => {
   it('lists every command with its summary', async () => {
@@ -94,7 +96,7 @@ describe('help', () => {
           match => match[1] ?? match[2] ?? match[3]!,
         );
         if (needNoData.test(args.join(' '))) continue;
-        // The command line is right; the data directory and the ports are not.
+        // The command line is valid, but the data directory and the ports are not.
         const { code, errors } = await petstore(...args);
         assert.equal(code, 1, `${line}: ${errors}`);
       }

@@ -1,15 +1,15 @@
 import process from 'node:process';
-import { readConfig } from '../config.ts';
 import { systemClock } from '../lib/clock.ts';
 import { Problem } from '../lib/http/problem.ts';
 import { StorageError } from '../lib/storage/database.ts';
 import { UserError } from '../lib/user-error.ts';
+import { readConfig } from '../model/config.ts';
 import { type CommandOutput, type Terminal, UsageError } from './command.ts';
-import { commands, findCommand, unknownCommand } from './commands.ts';
+import { commandNamed, findCommand } from './commands.ts';
 import { escapeJson, escapeLine, escapeText, flushed, openTerminal } from './terminal.ts';
 import { parseUsage } from './usage.ts';
 
-/** Runs one command line and returns its exit code: 0 success, 1 refused or failed, 2 wrong usage. Never throws. */
+/** Runs one command line and returns its exit code: 0 success, 1 failure, 2 usage error. Never throws. */
 export async function main(
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
@@ -28,10 +28,8 @@ export async function main(
       showVersion(rest.includes('--json'), terminal);
       return 0;
     }
-    const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
-    if (load === undefined) throw unknownCommand(name, rest);
+    const command = await commandNamed(name, rest);
     help = `petstore ${name} --help`;
-    const command = await load();
     const usage = parseUsage(command, rest);
     const config = readConfig(environment);
     const output = await command.run({ ...usage, name, config, clock: systemClock(config.startAtMs), terminal });
@@ -65,7 +63,7 @@ if (import.meta.main) {
     process.exit(1);
   });
   const code = await main(process.argv.slice(2), process.env, terminal);
-  // A pipe accepts a long text in pieces; what it has not accepted when the process exits is lost.
+  // A pipe accepts a long text in pieces, and the process would discard unaccepted pieces at its exit.
   const lost = await flushed(process.stdout);
   if (code === 0 && lost !== undefined) {
     terminal.printError(`The command succeeded, but its output could not be written: ${lost.message}.`);

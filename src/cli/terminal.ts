@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
 import type { Style, Terminal } from './command.ts';
 
-/** Opens the terminal of a process. Formats text if standard output supports it. Ignores a reader that has gone. */
+/** Opens the terminal of a process. Formats text if standard output supports it. Ignores a closed output stream. */
 export function openTerminal({ stdout, stderr }: Pick<NodeJS.Process, 'stdout' | 'stderr'>): Terminal {
   for (const stream of [stdout, stderr]) stream.on('error', () => {});
   return {
@@ -21,7 +21,10 @@ export function openTerminal({ stdout, stderr }: Pick<NodeJS.Process, 'stdout' |
   };
 }
 
-/** Waits until the reader of a stream has accepted everything or has gone. Returns why output was lost: a full disk. */
+/**
+ * Waits until the reader of a stream has accepted all output or closed the stream. Returns the reason if output was
+ * lost, such as a full disk.
+ */
 export async function flushed(stream: NodeJS.WriteStream): Promise<Error | undefined> {
   const failure = await new Promise<NodeJS.ErrnoException | null | undefined>(resolve => stream.write('', resolve));
   const error = (stream.errored ?? failure) as NodeJS.ErrnoException | null | undefined;
@@ -33,7 +36,7 @@ export const plain: Style = { bold: text => text, dim: text => text };
 
 /**
  * Returns text that is safe to print on a terminal. Characters that would move the cursor, change the terminal's state
- * or reorder text become escapes (`\u001b`). Line breaks and the sequences of a `Style` stay.
+ * or reorder text become escapes (`\u001b`). Line breaks and the sequences of a `Style` are kept.
  */
 export function escapeText(text: string): string {
   return text.replaceAll(unsafeInText, (found, keep) => keep ?? escaped(found));
@@ -69,7 +72,7 @@ export function table(
   return [style.bold(first!), ...others].join('\n');
 }
 
-/** Returns names and values in two aligned columns. The lines of a value stand below each other. */
+/** Returns names and values in two aligned columns. The lines of a value are below each other. */
 export function list(rows: readonly (readonly [name: string, value: string])[]): string {
   const longest = Math.max(...rows.map(([name]) => widthOf(name)));
   return rows
@@ -88,7 +91,7 @@ export function widthOf(text: string): number {
   return width;
 }
 
-/** Splits text into what people see as one character: a family of four is one emoji. */
+/** Splits text into user-perceived characters: a family of four is one emoji. */
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
 function widthOfGrapheme(grapheme: string): number {
@@ -111,7 +114,7 @@ const wide =
 /** Matches control characters, line and paragraph separators, direction marks and lone surrogates. */
 const unsafe = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069\p{Cs}]/gu;
 
-/** Matches the same and, as the first group, what may stay: line breaks and the sequences of a `Style`. */
+/** Matches unsafe characters and, as the first group, allowed ones: line breaks and the sequences of a `Style`. */
 const unsafeInText = new RegExp(`(\\u001b\\[(?:1|2|22)m|\\n)|${unsafe.source}`, 'gu');
 
 function escaped(character: string): string {

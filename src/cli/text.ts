@@ -4,21 +4,21 @@ import process from 'node:process';
 export { withTimes } from '../lib/time.ts';
 
 import type { Style } from './command.ts';
-import { priceText } from './store/money.ts';
+import { priceText } from './money.ts';
 import { list, table } from './terminal.ts';
 
 /** A JSON object to print. */
 // biome-ignore lint/suspicious/noExplicitAny: the members differ from command to command
 export type Value = Record<string, any>;
 
-/** Returns the path of the launcher for commands to paste, relative to the current directory where it is below that. */
+/** Returns the path of the launcher for commands to paste, relative to the current directory if it is below that. */
 export function launcher(): string {
   const path = `${import.meta.dirname}/../../bin/petstore`;
   const near = relative(process.cwd(), path);
   return near.startsWith('..') ? `/${relative('/', path)}` : near;
 }
 
-/** Returns the members of an object as names and values. Absent members are left out. */
+/** Returns the members of an object as names and values. Omits absent members. */
 export function describe(value: Value): string {
   const rows = Object.entries(value).map(([name, member]) => [labelOf(name), valueText(member)] as const);
   return list(rows.filter(([, text]) => text !== ''));
@@ -31,7 +31,7 @@ export function listing(style: Style, items: readonly Value[], columns: readonly
   return table(style, heading, rows, empty);
 }
 
-/** Returns `reply to` for `replyTo`, `created` for `createdAt`, `account` for `accountId`. */
+/** Returns a member's label: `reply to` for `replyTo`, `created` for `createdAt`, `account` for `accountId`. */
 export function labelOf(name: string): string {
   const noun = name
     .replace(/(Id|At)$/, '')
@@ -51,7 +51,7 @@ export function valueText(value: unknown): string {
   return 'at' in object ? stepText(object) : JSON.stringify(object);
 }
 
-/** Returns a step of an order: `2027-01-01T12:00:00.000Z by account 2: picked up by her sister`. */
+/** Returns the text of an order's step: `2027-01-01T12:00:00.000Z by account 2: picked up by her sister`. */
 function stepText({ at, accountId, note }: Value): string {
   const actor = accountId === undefined ? 'the operator' : `account ${accountId}`;
   return `${at} by ${actor}${note === undefined ? '' : `: ${note}`}`;

@@ -12,7 +12,7 @@ export const commonOptions: Options = {
 };
 
 /**
- * Parses what follows the name of a command on the command line.
+ * Parses the command line after the name of the command.
  * @throws {UsageError} for an unknown, repeated or missing option or argument, and for a value that is not a choice
  */
 export function parseUsage(

@@ -13,7 +13,7 @@ export function parseInteger(name: string, text: string, minimum: number, maximu
   throw new UsageError(`${name} must be a whole number from ${minimum} to ${maximum}.`);
 }
 
-/** Describes in help which times `parseWhen` accepts. */
+/** The description in help of the times that `parseWhen` accepts. */
 export const WHEN = 'a duration from now (30s, 15m, 24h, 7d) or an RFC 3339 time';
 
 /** The same for filters, whose times are in the past; see `parsePast`. */

@@ -40,7 +40,7 @@ describe('a bucket', () => {
     const bucket = new Bucket(server.bucket);
     const directory = join(server.directory, 'photos', 'many');
     mkdirSync(directory);
-    // As the server stores objects.
+    // The order in which the server lists objects.
     for (let number = 0; number < 1100; number++) writeFileSync(join(directory, `${number}._S3rver_object`), '');
     const pages = await Array.fromAsync(bucket.list('many/'));
     assert.deepEqual(
@@ -79,7 +79,7 @@ describe('a bucket', () => {
     const late = assert.rejects(bucket.sizeOf('x'), /\/photos does not respond in time\.$/);
     await assert.rejects(bucket.sizeOf('y'), /More than 1 requests to .* are in progress\.$/);
     await late;
-    // The request that failed is no longer in progress.
+    // The failed request is no longer in progress.
     await assert.rejects(contentOf(bucket, 'x'), /\/photos does not respond in time\.$/);
     server.intercept = undefined;
     assert.equal(await new Bucket(server.bucket).sizeOf('x'), undefined);

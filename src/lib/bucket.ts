@@ -13,13 +13,13 @@ export interface BucketSettings {
 }
 
 export interface BucketOptions {
-  /** How long the storage may take for each request, or for each part of a file that is read. */
+  /** The time limit of each request, and of each part of a file that is read. */
   readonly deadlineMs?: number;
-  /** The most requests in progress; further ones are rejected. */
+  /** The maximum number of requests in progress; further ones are rejected. */
   readonly requestsMax?: number;
 }
 
-/** An object as a list shows it. */
+/** An object in a list. */
 export interface ListedObject {
   readonly key: string;
   /** When it was written, in milliseconds since the Unix epoch. */
@@ -58,13 +58,13 @@ export class Bucket {
     this.#requestsMax = requestsMax;
   }
 
-  /** Writes an object. @param onlyNew whether an object that exists is to be kept; not every storage supports that */
+  /** Writes an object. @param onlyNew whether to keep an existing object; some storages ignore it */
   async put(key: string, body: Buffer, { onlyNew = false } = {}): Promise<void> {
     const headers = onlyNew ? { 'if-none-match': '*' } : {};
     await this.#exchange('PUT', key, { body, headers, accepted: onlyNew ? [409, 412] : [] });
   }
 
-  /** Returns the size of an object, in bytes; `undefined` if there is none. */
+  /** Returns the size of an object, in bytes; `undefined` if it does not exist. */
   async sizeOf(key: string): Promise<number | undefined> {
     const response = await this.#exchange('HEAD', key, { accepted: [404] });
     if (response.status === 404) return undefined;
@@ -73,7 +73,7 @@ export class Bucket {
     return Number(length);
   }
 
-  /** Yields an object as it arrives. @throws {StorageError} if there is none too */
+  /** Yields an object as it arrives. @throws {StorageError} also if it does not exist */
   async *read(key: string): AsyncGenerator<Buffer> {
     this.#start();
     const late = new AbortController();
@@ -82,7 +82,7 @@ export class Bucket {
     try {
       const response = await this.#send('GET', key, {}, late.signal);
       for await (const chunk of response.body!) {
-        // The reader may take any time.
+        // The time limit ends here: the reader may be slow.
         clearTimeout(timer);
         yield Buffer.from(chunk);
         timer = newTimer();
@@ -134,7 +134,7 @@ export class Bucket {
     }
   }
 
-  /** Sends a request, and once more if the storage fails. Returns the response, whose body the caller reads. */
+  /** Sends a request, and repeats it once if the storage fails. Returns the response, whose body the caller reads. */
   async #send(method: string, key: string, options: RequestOptions, signal: AbortSignal): Promise<Response> {
     const attempt = async () => fetch(await this.#sign(method, key, options), { signal, redirect: 'manual' });
     let response = await attempt().catch(error => {
@@ -178,7 +178,7 @@ function unavailable(message: string, cause?: unknown): StorageError {
   return new StorageError('unavailable', message, { publicMessage, cause });
 }
 
-/** Returns the text of the first element with this name. Nothing that is read this way has markup. */
+/** Returns the text of the first element with this name. Such elements contain no markup. */
 function valueIn(xml: string, element: string): string | undefined {
   return new RegExp(`<${element}>([^<]*)</${element}>`).exec(xml)?.[1];
 }

@@ -48,17 +48,17 @@ describe('systemClock', () => {
     const startMs = elapsed.now();
     const passed = () => Math.round(elapsed.now() - startMs);
     machine.awakeMs += 5000;
-    assert.deepEqual([passed(), clock.steppedMs!()], [5000, 0]);
+    assert.deepEqual([passed(), clock.steppedMs], [5000, 0]);
     machine.aheadMs += 3_600_000;
     machine.awakeMs += 1000;
-    assert.deepEqual([passed(), clock.steppedMs!()], [6000, 3_600_000]);
+    assert.deepEqual([passed(), clock.steppedMs], [6000, 3_600_000]);
     machine.asleepMs += 3_600_000;
     machine.awakeMs += 1000;
-    assert.deepEqual([passed(), clock.steppedMs!()], [3_607_000, 3_600_000]);
+    assert.deepEqual([passed(), clock.steppedMs], [3_607_000, 3_600_000]);
     machine.asleepMs += 60_000;
     machine.aheadMs += 5500;
     machine.awakeMs += 1000;
-    assert.deepEqual([passed(), clock.steppedMs!()], [3_668_500, 3_605_000]);
+    assert.deepEqual([passed(), clock.steppedMs], [3_668_500, 3_605_000]);
     assert.equal(Math.round(clock.now()), machine.wallMs());
   });
 
@@ -71,7 +71,7 @@ describe('systemClock', () => {
       machine.awakeMs += 1000;
       clock.now();
     }
-    assert.deepEqual([Math.round(clock.now() - startMs), clock.steppedMs!()], [4000, 0]);
+    assert.deepEqual([Math.round(clock.now() - startMs), clock.steppedMs], [4000, 0]);
   });
 
   it('is not misled by many small corrections', t => {
@@ -82,7 +82,7 @@ describe('systemClock', () => {
       machine.aheadMs += 0.5;
       clock.now();
     }
-    assert.equal(clock.steppedMs!(), 0);
+    assert.equal(clock.steppedMs, 0);
   });
 
   it('starts at the given time for both readings', () => {
@@ -92,13 +92,13 @@ describe('systemClock', () => {
   });
 });
 
-/** Puts the clocks of the machine under control: the wall clock, and those that no one sets. */
+/** Puts the machine's clocks under control: the wall clock, and the clocks that nobody can set. */
 function controlMachine(t: TestContext) {
   const machine = {
-    /** How long the machine has run, and slept, since it booted. */
+    /** Milliseconds since boot that the machine was awake, and asleep. */
     awakeMs: 5_000_000,
     asleepMs: 10_000,
-    /** By how much the wall clock is wrong. */
+    /** The error of the wall clock, in milliseconds. */
     aheadMs: 0,
     wallMs: () => Math.floor(1_800_000_000_000 + machine.awakeMs + machine.asleepMs + machine.aheadMs),
   };

@@ -5,15 +5,15 @@ export interface Clock {
   /** Returns milliseconds since the Unix epoch, with a fraction; never less than before. */
   now(): number;
   /**
-   * Returns the machine's wall clock time, which may be set back; absent if `now` is the same. Use it only for values that
-   * other machines compare with their own clocks immediately.
+   * Returns the machine's wall clock time, which may be set back; absent if `now` is the same. Use it only for values
+   * that other machines compare with their own clocks immediately.
    */
   wallTime?(): number;
   /**
-   * Returns by how many milliseconds the wall clock was set ahead since this clock started, in whole seconds; absent if it
-   * never is. `now() - steppedMs()` measures how much time has passed, whatever the wall clock says.
+   * By how many milliseconds the wall clock was set ahead since this clock started, in whole seconds; absent if it never
+   * is. `now() - steppedMs` measures how much time has passed, even if the wall clock is set.
    */
-  steppedMs?(): number;
+  readonly steppedMs?: number;
 }
 
 export interface SystemClock extends Clock {
@@ -27,8 +27,9 @@ const SYNC_MS = 1000;
 /**
  * Returns a clock that follows the machine's monotonic clock from an anchor on the wall clock.
  *
- * If the wall clock is set back, this clock runs on. If it is set ahead, or the machine slept, this clock follows within a
- * second. Unless the wall clock is set back, this clock is never ahead of it and less than a millisecond behind.
+ * If the wall clock is set back, this clock runs on. If it is set ahead, or the machine slept, this clock follows
+ * within a second. Unless the wall clock is set back, this clock is never ahead of it and less than a millisecond
+ * behind.
  *
  * Setting the wall clock ahead is a step; sleep is not, because that time has passed. Corrections by NTP that slew the
  * clock change the monotonic clock too (Linux), and are no steps.
@@ -37,16 +38,15 @@ const SYNC_MS = 1000;
 export function systemClock(startAtMs?: number): SystemClock {
   let anchorMs = (startAtMs ?? Date.now()) - performance.now();
   let nextSyncMs = 0;
-  let steppedMs = 0;
   let sleptMs = sleptSinceBootMs();
 
-  /** Moves the anchor ahead, and records how much of that the machine did not sleep. */
+  /** Moves the anchor ahead, and records for how much of that time the machine did not sleep. */
   function moveAhead(ms: number) {
     anchorMs += ms;
     if (ms < 1000) return;
     const sleptBeforeMs = sleptMs;
     sleptMs = sleptSinceBootMs();
-    steppedMs += Math.max(0, Math.floor((ms - (sleptMs - sleptBeforeMs)) / 1000)) * 1000;
+    clock.steppedMs += Math.max(0, Math.floor((ms - (sleptMs - sleptBeforeMs)) / 1000)) * 1000;
   }
 
   function now() {
@@ -61,14 +61,15 @@ export function systemClock(startAtMs?: number): SystemClock {
     return anchorMs + elapsedMs;
   }
 
-  return {
-    advanceTo(ms) {
+  const clock = {
+    advanceTo(ms: number) {
       anchorMs = Math.max(anchorMs, ms - performance.now());
     },
     now,
     wallTime: startAtMs === undefined ? Date.now : now,
-    steppedMs: () => steppedMs,
+    steppedMs: 0,
   };
+  return clock;
 }
 
 /** Returns how long the machine slept since it booted, plus a constant: only the boot clock counts sleep. */
@@ -81,13 +82,14 @@ export function withoutSteps(clock: Clock): Clock {
   return {
     now() {
       const now = clock.now();
-      return now - (clock.steppedMs?.() ?? 0);
+      return now - (clock.steppedMs ?? 0);
     },
   };
 }
 
 /** A clock that moves only when a test advances it. */
 export interface TestClock extends Clock {
+  steppedMs: number;
   advance(ms: number): void;
   /** Sets the wall clock ahead by `ms`. */
   step(ms: number): void;
@@ -96,17 +98,16 @@ export interface TestClock extends Clock {
 /** Returns a test clock that starts at `startAtMs` (milliseconds since the Unix epoch). */
 export function testClock(startAtMs: number): TestClock {
   let nowMs = startAtMs;
-  let steppedMs = 0;
   return {
     now: () => nowMs,
-    steppedMs: () => steppedMs,
+    steppedMs: 0,
     advance(ms) {
       if (ms < 0) throw new RangeError('a clock cannot run backwards');
       nowMs += ms;
     },
     step(ms) {
       this.advance(ms);
-      steppedMs += Math.floor(ms / 1000) * 1000;
+      this.steppedMs += Math.floor(ms / 1000) * 1000;
     },
   };
 }

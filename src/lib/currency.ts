@@ -6,7 +6,7 @@ export function decimalsOf(currency: string): number {
   });
 }
 
-/** Returns an amount in whole units, with all decimals of the currency: 12500 cents as `125.00`. */
+/** Returns an amount in whole units, with all decimals of the currency: `125.00` for 12500 cents. */
 export function majorUnits(amount: number, currency: string): string {
   const decimals = decimalsOf(currency);
   const digits = String(amount).padStart(decimals + 1, '0');
@@ -14,7 +14,10 @@ export function majorUnits(amount: number, currency: string): string {
   return decimals === 0 ? digits : `${digits.slice(0, whole)}.${digits.slice(whole)}`;
 }
 
-/** Returns an amount in the smallest unit: `125.00` as 12500 cents. `undefined` if it is none, or has too many decimals. */
+/**
+ * Returns an amount in the smallest unit: 12500 cents for `125.00`. `undefined` if the text is not an amount or has too
+ * many decimals.
+ */
 export function minorUnits(text: string, currency: string): number | undefined {
   const [, whole, fraction = ''] = /^(\d{1,12})(?:\.(\d+))?$/.exec(text) ?? [];
   const decimals = decimalsOf(currency);

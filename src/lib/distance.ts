@@ -12,7 +12,9 @@ export const KM_PER_MILE = 1.609344;
 /** The mean radius of the earth, in kilometers. */
 const RADIUS_KM = 6371.0088;
 
-/** Returns the kilometers between two points along the surface of a sphere (haversine): within 0.6 % of the ellipsoid. */
+/**
+ * Returns the kilometers between two points along the surface of a sphere (haversine): within 0.6 % of the ellipsoid.
+ */
 export function distanceKm(one: Point, other: Point): number {
   const latitude = radians(other.latitude - one.latitude);
   const longitude = radians(other.longitude - one.longitude);
@@ -38,7 +40,7 @@ export function pointsWithin<Located extends Point>(
   });
 }
 
-/** More than what rounding changes. */
+/** Larger than rounding errors. */
 const EPSILON = 1e-9;
 
 function radians(degrees: number): number {

@@ -8,11 +8,11 @@ export interface Encryptor {
    */
   encrypt(secret: Buffer, owner: string): string;
   /**
-   * Decrypts a stored secret, also one of the previous key. Throws if it was encrypted with another key or for another
-   * owner, or was changed.
+   * Decrypts a stored secret, also if it was encrypted with the previous key. Throws if it was encrypted with another
+   * key or for another owner, or was changed.
    */
   decrypt(text: string, owner: string): Buffer;
-  /** The encryptor with the previous key alone, while the key is being changed. */
+  /** The encryptor with only the previous key, while the key is being changed. */
   readonly previous?: Encryptor | undefined;
 }
 

@@ -1,6 +1,6 @@
 /** Counts values in buckets. Observing costs a few comparisons. */
 export class Histogram {
-  /** The upper bounds of the buckets but the last, which has none. */
+  /** The upper bounds of the buckets; the last bucket has no bound. */
   readonly bounds: readonly number[];
   /** How many values each bucket has. */
   readonly counts: number[];
@@ -19,7 +19,7 @@ export class Histogram {
   }
 }
 
-/** Bounds for durations in seconds: of requests, and of what they wait for. */
+/** Bounds for durations of requests and of waits, in seconds. */
 export const durationBounds: readonly number[] = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ];

@@ -3,16 +3,16 @@ import { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 import { endsWithin } from './timeout.ts';
 
-/** Writes lines, each with its end, without ever waiting for their reader. */
+/** Writes lines, including their line ends, and never waits for the reader. */
 export interface LineWriter {
   write(line: string): void;
-  /** How many lines were dropped, because too many waited. */
+  /** How many lines were dropped because too many waited. */
   readonly dropped: number;
 }
 
-/** The characters that wait for a slow reader. */
+/** The maximum number of characters that wait for a slow reader. */
 const WAITING_MAX = 1024 * 1024;
-/** How many characters are written at once, and how long fewer wait. */
+/** How many characters are written at a time, and how long fewer wait. */
 const BATCH = 16 * 1024;
 const WRITE_EVERY_MS = 100;
 /** How long `close` waits for the reader. */
@@ -27,12 +27,12 @@ export class BoundedLineWriter implements LineWriter {
 
   constructor(descriptor: number) {
     const stat = fstatSync(descriptor);
-    // A write to a full pipe would otherwise block a thread, also at the end of the process.
+    // Writing to a full pipe would otherwise block a thread, even at the end of the process.
     const canBlock = stat.isFIFO() || stat.isSocket();
     this.#stream = canBlock
       ? new Socket({ fd: descriptor, readable: false, writable: true }).unref()
       : createWriteStream('', { fd: descriptor });
-    // The reader is gone; the server continues without one.
+    // The reader has closed the pipe; the server continues without it.
     this.#stream.on('error', () => {});
   }
 
@@ -46,7 +46,7 @@ export class BoundedLineWriter implements LineWriter {
     else this.#timer ??= setTimeout(() => this.#flush(), WRITE_EVERY_MS).unref();
   }
 
-  /** Writes what waits, if the reader takes it soon. */
+  /** Writes the waiting lines, if the reader accepts them soon. */
   async close(): Promise<void> {
     this.#flush();
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -6,7 +6,7 @@ export class LogThrottle {
   readonly #lastMs = new Map<string, number>();
 
   /**
-   * Records an event, and reports whether to log it: whether there was none of its kind for ten seconds.
+   * Records an event. Reports whether to log it: true if no event of its kind occurred for ten seconds.
    * @param kind one of a small number of kinds
    * @param nowMs monotonic time in milliseconds
    */

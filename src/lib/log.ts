@@ -7,16 +7,16 @@ export interface Log {
   warn(message: string): void;
   warn(fields: object, message: string): void;
   error(message: string): void;
-  /** Pass an error as the field `err`; it is logged with its stack. */
+  /** Logs an error; pass it as the field `err`, which includes its stack. */
   error(fields: object, message: string): void;
 }
 
-/** The least severe lines that a log has. */
+/** The least severe level that a log writes. */
 export type LogLevel = 'error' | 'warn' | 'info';
 
 /**
- * Opens a log on standard error, or on `destination`, which receives whole lines. Writes are synchronous, so that nothing
- * is lost when the process ends. Every line is redacted.
+ * Opens a log on standard error, or on `destination`, which receives whole lines. Writes are synchronous, so that no
+ * line is lost when the process ends. Every line is redacted.
  */
 export function openLog({
   level = 'info',
@@ -42,7 +42,7 @@ export function redact(text: string): string {
 
 function standardError(): DestinationStream {
   const stream = pino.destination({ dest: 2, sync: true });
-  // The reader of the log is gone; the server continues without one.
+  // The reader of the log has closed it; the server continues without it.
   stream.on('error', () => {});
   return stream;
 }

@@ -1,2 +1,2 @@
-/** A value or a promise of it. `await` it, except on hot paths, which test for a promise first. */
+/** A value or a promise of it. `await` it; hot paths first test whether it is a promise. */
 export type MaybePromise<T> = T | Promise<T>;

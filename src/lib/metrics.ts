@@ -3,10 +3,10 @@ import { Histogram } from './histogram.ts';
 /** The labels of a sample: names to values. */
 export type Labels = Readonly<Record<string, string>>;
 
-/** The values of a metric at a scrape, each with its labels. A metric without any is left out. */
+/** The values of a metric at a scrape, each with its labels. A metric without values is omitted. */
 export type Values<T = number> = readonly (readonly [labels: Labels, value: T])[];
 
-/** A metric: what it is called, what it means, and how its values are read from `Source`. */
+/** A metric: its name, its help text, and how to read its values from `Source`. */
 export type Metric<Source> = {
   readonly name: `${string}_${string}`;
   /** A sentence; it begins with the unit or the noun that is counted. */

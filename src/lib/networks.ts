@@ -5,7 +5,7 @@ export type Networks = BlockList;
 
 /**
  * Parses the entries of a list such as `10.0.0.0/8, ::1`.
- * @throws {RangeError} naming the entry that is neither an address nor a network
+ * @throws {RangeError} naming the first entry that is neither an address nor a network
  */
 export function parseNetworks(entries: readonly string[]): Networks {
   const list = new BlockList();
@@ -25,7 +25,7 @@ export function parseNetworks(entries: readonly string[]): Networks {
   return list;
 }
 
-/** Reports whether an address is in one of the networks; text that is no address is in none. */
+/** Reports whether an address is in one of the networks; false for text that is not an address. */
 export function includesAddress(networks: Networks, address: string): boolean {
   const version = isIP(address);
   return version !== 0 && networks.check(address.replace(/%.*$/, ''), version === 4 ? 'ipv4' : 'ipv6');

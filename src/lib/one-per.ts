@@ -1,14 +1,16 @@
 import type { MaybePromise } from './maybe-promise.ts';
 
-/** Returns a function that creates one value per key, at its first use, and keeps it as long as the key exists. */
+/**
+ * Returns a function that creates one value per key at its first use, and keeps the value as long as the key exists.
+ */
 export function onePer<Key extends object, Value>(create: () => Value): (key: Key) => Value {
   const values = new WeakMap<Key, Value>();
   return key => values.getOrInsertComputed(key, create);
 }
 
 /**
- * Returns a function that reads one value per key, and keeps it as long as the version of the key stays the same. A read that
- * fails is not kept, and neither is one without a version.
+ * Returns a function that reads one value per key, and keeps it while the version of the key stays the same. It keeps
+ * no value whose read failed or whose version is undefined.
  */
 export function onePerVersion<Key extends object, Value>(
   versionOf: (key: Key) => MaybePromise<number | string | undefined>,

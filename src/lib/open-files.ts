@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import type { Log } from './log.ts';
 
 /**
- * Logs a warning if this process may open fewer files than `needed`. Node itself raises the soft limit to the hard one when
- * it starts. Does nothing where the system has no `/proc`.
+ * Logs a warning if this process may open fewer files than `needed`. Node itself raises the soft limit to the hard one
+ * when it starts. Does nothing on systems without `/proc`.
  */
 export function warnOfFewOpenFiles(needed: number, log: Log): void {
   const limit = openFilesMax();

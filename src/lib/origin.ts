@@ -1,11 +1,11 @@
-/** What asked for a change: a request with an API key, a page that an account has open, or a command of the operator. */
+/** The source of a change: a request with an API key, a page that an account has open, or a command of the operator. */
 export type Origin = RequestOrigin | SessionOrigin | CommandOrigin;
 
 export interface RequestOrigin {
   readonly accountId: number;
   readonly keyId: string;
   readonly requestId: string;
-  /** The client's address, as the trusted proxies forward it; '' if the client has disconnected. */
+  /** The client's address, as reported by trusted proxies; '' if the client has disconnected. */
   readonly address: string;
   /** The trace that the request belongs to, as a `traceparent` header. */
   readonly traceparent?: string;

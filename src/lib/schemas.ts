@@ -1,7 +1,7 @@
 import Type, { type TSchema } from 'typebox';
 import { countries, isCountry } from './countries.ts';
 import { EMAIL_LENGTH_MAX, EMAIL_PATTERN, isEmail } from './email.ts';
-import { lineRules, nameRules, noteRules, type TextRules } from './text.ts';
+import { countText, lineRules, NOTE_LENGTH_MAX, nameRules, noteRules, type TextRules } from './text.ts';
 import { formatTime, parseTime, TIME_LENGTH_MAX } from './time.ts';
 import { WEB_URL_LENGTH_MAX, WEB_URL_PATTERN, webUrlError } from './web-url.ts';
 
@@ -29,28 +29,28 @@ export function requestTimeSchema(description: string, example: string) {
   );
 }
 
-/** Reports whether a text is a time that can be shown again: in UTC, its year has four digits. */
+/** Reports whether a text is a time that can be formatted again: in UTC, its year has four digits. */
 function isRequestTime(text: string): boolean {
   const ms = parseTime(text);
   return ms !== undefined && formatTime(ms).length === '2026-11-24T09:00:00.000Z'.length;
 }
 
 /**
- * Returns the keywords of a schema that only documents have: a rule that a function checks, because its messages are
- * clearer than those of a validator.
+ * Returns schema keywords for documents only: a rule that a function checks, because its messages are clearer than
+ * those of a validator.
  */
 export function documentedRule(keywords: object) {
   return { '~document': keywords };
 }
 
 /**
- * Returns the rule that an object has exactly one of two members, as keywords that only documents have. Some tools accept
- * no `oneOf` at the top of a body.
+ * Returns keywords for documents only: the rule that an object has exactly one of two members. Some tools do not accept
+ * `oneOf` at the top of a body.
  */
 export function eitherRule(one: string, other: string) {
   const absent = { not: {} };
   const neither = { properties: { [one]: absent, [other]: absent } };
-  // Linters want the properties that a schema requires.
+  // Linters expect a schema to define the properties that it requires.
   const both = { required: [one, other], properties: { [one]: {}, [other]: {} } };
   return documentedRule({ not: { anyOf: [neither, both] } });
 }
@@ -65,8 +65,8 @@ export function checkedText({ maxLength, pattern, errorOf }: TextRules, descript
 }
 
 /**
- * Returns the schema of a value in responses that later releases may add to: the known values, and any other text.
- * Requests take the known values only.
+ * Returns the schema of a value in responses that later releases may extend: the known values, and any other text.
+ * Requests accept only known values.
  */
 export function openEnum(known: readonly string[] | TSchema, description: string) {
   const values = Array.isArray(known) ? Type.Enum([...known]) : (known as TSchema);
@@ -75,15 +75,17 @@ export function openEnum(known: readonly string[] | TSchema, description: string
 
 const MORE_MAY_FOLLOW = 'More values may be added: ignore unknown ones.';
 
-/** Returns the schema of a name or another text of one line, with at most 255 code points by default: see `nameError`. */
+/**
+ * Returns the schema of a name or another text of one line, with at most 255 code points by default: see `nameError`.
+ */
 export function lineSchema(description: string, maxLength?: number) {
   return checkedText(maxLength === undefined ? nameRules : lineRules(maxLength), description);
 }
 
-/** The schema of a note: see `noteError`. */
+/** The schema of a note: see `noteRules`. */
 export const Note = checkedText(
   noteRules,
-  'A note, stored as sent: 1–1,000 characters, which may include line breaks.',
+  `A note, stored as sent: 1–${countText(NOTE_LENGTH_MAX)} characters, which may include line breaks.`,
 );
 
 /** Returns the schema of an e-mail address. */
@@ -96,7 +98,7 @@ export function emailSchema(description: string) {
       ...documentedRule({ pattern: EMAIL_PATTERN }),
     }),
     isEmail,
-    () => 'must be an e-mail address like name@example.org, with at most 254 characters',
+    () => `must be an e-mail address like name@example.org, with at most ${EMAIL_LENGTH_MAX} characters`,
   );
 }
 
@@ -115,7 +117,10 @@ export function webUrlSchema(description: string, maxLength = WEB_URL_LENGTH_MAX
   );
 }
 
-/** The codes of all countries, by their first letters: `^(A[DEF]|B[ABD])$`. An enumeration would fill the reference. */
+/**
+ * The codes of all countries, by their first letters: `^(A[DEF]|B[ABD])$`. An enumeration would be too long for the
+ * reference.
+ */
 const COUNTRY_PATTERN = `^(${Array.from(
   Map.groupBy(countries, code => code[0]),
   ([first, codes]) => `${first}[${codes.map(code => code[1]).join('')}]`,
@@ -136,11 +141,21 @@ export function anyOfFilter<Schema extends TSchema>(schema: Schema, maxItems: nu
 }
 
 /**
- * Returns the path parameter that is the id of a private resource; `noun_not_found` is the error code for an unknown id, and
- * for one that the caller cannot see.
+ * Returns the path parameter that is the id of a private resource; `noun_not_found` is the error code for an unknown
+ * id, and for an id that the caller cannot see.
  */
 export function idParameter<Schema extends TSchema>(noun: string, schema: Schema) {
   const description = `The identifier of the ${noun}.`;
   const errorMessage = `There is no ${noun} with this id.`;
   return { schema, description, errorCode: `${noun}_not_found`, errorMessage, isPrivate: true } as const;
+}
+
+/** Returns the schema of an optional id. */
+export function optionalId(description: string) {
+  return Type.Optional(Type.Integer({ format: 'int64', description }));
+}
+
+/** Returns the schema of an optional text. */
+export function optionalText(description: string) {
+  return Type.Optional(Type.String({ description }));
 }

@@ -1,6 +1,6 @@
 /** A slot that was requested from a {@link Semaphore}. */
 export interface Slot {
-  /** Resolves when the slot is acquired; absent if one was free at once. */
+  /** Resolves when the slot is acquired; absent if a slot was free immediately. */
   readonly ready?: Promise<void>;
   /** Releases the slot, or stops waiting for it. Idempotent. */
   release(): void;
@@ -9,11 +9,13 @@ export interface Slot {
 /** A counting semaphore with one limit per key and one limit in total. */
 export type Semaphore = ReturnType<typeof createSemaphore>;
 
-/** Returns a semaphore that is first-in-first-out for each key and round-robin between keys, so no key starves another. */
+/**
+ * Returns a semaphore that is first-in-first-out for each key and round-robin between keys, so no key starves another.
+ */
 export function createSemaphore(limits: { readonly perKey: number; readonly total: number }) {
   let inUse = 0;
   const keys = new Map<string, { inUse: number; readonly waiting: Set<() => void> }>();
-  /** Keys that wait and are below their limit, in round-robin order. */
+  /** Waiting keys that are below their limit, in round-robin order. */
   const runnable = new Set<string>();
 
   const stateOf = (key: string) => keys.getOrInsertComputed(key, () => ({ inUse: 0, waiting: new Set() }));

@@ -1,7 +1,8 @@
 /**
- * A bounded resource that clients share: the memory for request bodies, or the places of a queue.
+ * A bounded resource that clients share: the memory for request bodies, or the slots of a queue.
  *
- * Each client has a limit of its own. It also gets no more than is still free, so no client takes more than half.
+ * Each client has its own limit. Its total also cannot exceed the amount that is still free, so no client gets more
+ * than half.
  */
 export class SharedBudget<Client> {
   readonly #total: number;
@@ -9,18 +10,21 @@ export class SharedBudget<Client> {
   readonly #clients = new Map<Client, number>();
   #used = 0;
 
-  /** @param limits what all clients can reserve, and one of them; `total` by default */
+  /**
+   * @param limits the amounts that all clients together, and each client, can reserve; `perClient` is `total` by
+   *   default
+   */
   constructor({ total, perClient = total }: { readonly total: number; readonly perClient?: number }) {
     this.#total = total;
     this.#perClient = perClient;
   }
 
-  /** What all clients have reserved. */
+  /** The amount that all clients have reserved. */
   get used(): number {
     return this.#used;
   }
 
-  /** Reserves an amount for a client. Returns false, and reserves nothing, when it exceeds a limit. */
+  /** Reserves an amount for a client. Returns false and reserves nothing if that would exceed a limit. */
   reserve(client: Client, amount: number): boolean {
     const reserved = (this.#clients.get(client) ?? 0) + amount;
     if (reserved > Math.min(this.#perClient, this.#total - this.#used)) return false;

@@ -9,7 +9,7 @@ export function formatSecret(secret: Buffer): string {
  * Returns the headers that sign a delivery by Standard Webhooks 1.0.0: `webhook-id`, `webhook-timestamp` and
  * `webhook-signature`, with one signature (`v1`, HMAC-SHA256) per secret.
  * @param id identifies the event; equal for all attempts, so that receivers can ignore repeated deliveries
- * @param sentAt milliseconds since the Unix epoch; receivers reject timestamps that are more than minutes old
+ * @param sentAt milliseconds since the Unix epoch; receivers reject timestamps more than five minutes old
  */
 export function signatureHeaders(
   id: string,

@@ -1,20 +1,20 @@
-/** Returns the end of a sentence: `; did you mean serve?` with the nearest name, or a full stop when no name is near. */
+/** Returns the end of a sentence: `; did you mean serve?` with the nearest name, or a full stop if no name is near. */
 export function suggestion(text: string, names: readonly string[]): string {
   const best = nearest(text, names);
   return best === undefined ? '.' : `; did you mean ${best}?`;
 }
 
 /**
- * Returns the name that is most like a text, in any case; `undefined` when none is near. At most a third of the letters of a
- * near name are wrong, missing, extra or swapped.
+ * Returns the name that is most similar to a text, ignoring case; `undefined` if none is near. In a near name, at most
+ * a third of the letters are wrong, missing, extra or swapped.
  */
 export function nearest(text: string, names: readonly string[]): string | undefined {
   return nearestOf(text, names).best;
 }
 
 /**
- * Returns the value that is most like a text, as `nearest` does, but none that could reverse its meaning: no code of one or
- * two letters, which are as near to each other as to any text, none of two that are equally near, and no opposite, such as
+ * Returns the value that is most similar to a text, as `nearest` does, unless that could reverse the meaning. Excludes
+ * codes of one or two letters, which are near to any text; values of which two are equally near; and opposites, such as
  * `available` for `unavailable`.
  */
 export function nearestValue(text: string, values: readonly string[]): string | undefined {

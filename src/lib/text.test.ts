@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { foldedText, NOTE_LENGTH_MAX, nameError, noteError } from './text.ts';
+import { foldedText, NOTE_LENGTH_MAX, nameError, noteRules, spelled } from './text.ts';
 
 describe('nameError', () => {
   it('accepts common names', () => {
@@ -43,10 +43,10 @@ describe('foldedText', () => {
   });
 });
 
-describe('noteError', () => {
+describe('noteRules', () => {
   it('accepts 1–1,000 code points of well-formed text with line breaks', () => {
     for (const text of ['x', ' x ', 'a\nb', 'a\r\nb', '🐈'.repeat(NOTE_LENGTH_MAX), '\u202ertl', 'a\u2028b']) {
-      assert.equal(noteError(text), undefined, JSON.stringify(text));
+      assert.equal(noteRules.errorOf(text), undefined, JSON.stringify(text));
     }
   });
 
@@ -62,7 +62,15 @@ describe('noteError', () => {
       '\ud800',
       'x'.repeat(NOTE_LENGTH_MAX + 1),
     ]) {
-      assert.notEqual(noteError(text), undefined, JSON.stringify(text));
+      assert.notEqual(noteRules.errorOf(text), undefined, JSON.stringify(text));
     }
+  });
+});
+
+describe('spelled', () => {
+  it('spells numbers up to ten and whole tens, and writes others in digits', () => {
+    assert.deepEqual([0, 7, 10, 20, 90, 11, 100, 1500].map(spelled), [
+      ...['zero', 'seven', 'ten', 'twenty', 'ninety', '11', '100', '1,500'],
+    ]);
   });
 });

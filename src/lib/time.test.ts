@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { formatTime, parseDuration, parseTime } from './time.ts';
+import { DAY_MS, durationIn, formatTime, HOUR_MS, parseDuration, parseTime } from './time.ts';
 
 describe('parseDuration', () => {
   it('parses seconds, minutes, hours and days', () => {
@@ -69,5 +69,16 @@ describe('formatTime', () => {
   it('returns text that parseTime accepts', () => {
     assert.equal(formatTime(Date.UTC(2026, 10, 20, 12)), '2026-11-20T12:00:00.000Z');
     assert.equal(parseTime(formatTime(1234)), 1234);
+  });
+});
+
+describe('durationIn', () => {
+  it('prints a duration in digits, in words, and with an article', () => {
+    assert.equal(durationIn('day', 30 * DAY_MS), '30 days');
+    assert.equal(durationIn('day', 7 * DAY_MS, 'words'), 'seven days');
+    assert.equal(durationIn('second', 1000, 'words'), 'one second');
+    assert.equal(durationIn('hour', HOUR_MS, 'article'), 'an hour');
+    assert.equal(durationIn('year', 365 * DAY_MS, 'article'), 'a year');
+    assert.equal(durationIn('hour', 2 * HOUR_MS, 'article'), 'two hours');
   });
 });

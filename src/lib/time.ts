@@ -1,4 +1,6 @@
-/** The most characters of a time that we accept. */
+import { countText, spelled } from './text.ts';
+
+/** The maximum length of a time, in characters. */
 export const TIME_LENGTH_MAX = 64;
 
 export const HOUR_MS = 3_600_000;
@@ -25,6 +27,22 @@ export function parseDuration(text: string): number | undefined {
   return ms <= DURATION_MS_MAX ? ms : undefined;
 }
 
+const unitMs = { second: 1000, minute: 60_000, hour: HOUR_MS, day: DAY_MS, year: 365 * DAY_MS } as const;
+
+/**
+ * Returns a duration as sentences print it: `30 days`, `seven days` with `words`, and with `article` also `an hour`
+ * instead of `one hour`.
+ */
+export function durationIn(
+  unit: keyof typeof unitMs,
+  ms: number,
+  style: 'digits' | 'words' | 'article' = 'digits',
+): string {
+  const count = ms / unitMs[unit];
+  if (count === 1 && style === 'article') return unit === 'hour' ? 'an hour' : `a ${unit}`;
+  return `${style === 'digits' ? countText(count) : spelled(count)} ${unit}${count === 1 ? '' : 's'}`;
+}
+
 /**
  * Parses an RFC 3339 time such as `2026-11-20T12:00:00Z`, with an optional fraction and any offset.
  * @returns milliseconds since the Unix epoch; `undefined` for any other text, including impossible dates
@@ -39,7 +57,10 @@ export function parseTime(text: string): number | undefined {
   return Number.isNaN(ms) ? undefined : ms;
 }
 
-/** Parses a date such as `2026-11-20`. @returns the start of that day in UTC, in milliseconds since the Unix epoch; `undefined` for any other text */
+/**
+ * Parses a date such as `2026-11-20`. @returns the start of that day in UTC, in milliseconds since the Unix epoch;
+ * `undefined` for any other text
+ */
 export function parseDate(text: string): number | undefined {
   return /^\d{4}-\d\d-\d\d$/.test(text) ? parseTime(`${text}T00:00:00Z`) : undefined;
 }
@@ -64,7 +85,7 @@ export function formatTime(ms: number): string {
 const formatted = new Map<number, string>();
 const FORMATTED_MAX = 64;
 
-/** Returns an object with its times, in milliseconds since the Unix epoch, as RFC 3339: the members `…At` and `until`. */
+/** Returns an object whose times (the members `…At` and `until`) are converted from milliseconds to RFC 3339. */
 // biome-ignore lint/suspicious/noExplicitAny: the members differ from object to object
 export function withTimes(value: object): Record<string, any> {
   const members = Object.entries(value).map(([name, member]) => {

@@ -1,3 +1,6 @@
+/** The maximum number of spans of one request or job. Others are dropped. */
+export const SPANS_MAX = 128;
+
 /** A trace, and the caller's span in it (W3C Trace Context). */
 export interface TraceContext {
   /** 32 hexadecimal digits. */
@@ -17,7 +20,7 @@ export function parseTraceparent(header: string | readonly string[] | undefined)
   if (traceId === undefined || version === 'ff' || (version === '00' && more !== undefined)) return undefined;
   if (/^0+$/.test(traceId) || /^0+$/.test(spanId!)) return undefined;
   const isSampled = (Number.parseInt(flags!, 16) & 1) === 1;
-  // Later versions may add fields behind these.
+  // Later versions may append fields.
   return { traceId, spanId: spanId!, isSampled, traceparent: `00-${traceId}-${spanId}-${flags}` };
 }
 

@@ -1,6 +1,6 @@
 /**
- * An error of a command line or a setting: one sentence for the user that says what is valid, without secrets. Errors of
- * HTTP requests are `Problem`s.
+ * An error of a command line or a setting: one sentence for the user that says which input is valid, without secrets.
+ * Errors of HTTP requests are `Problem`s.
  */
 export class UserError extends Error {
   constructor(message: string, options?: ErrorOptions) {
@@ -9,7 +9,7 @@ export class UserError extends Error {
   }
 }
 
-/** Returns the message of the `UserError` that a check throws; `undefined` if it throws none. */
+/** Returns the message of the `UserError` that a check throws; `undefined` if it does not throw. */
 export function userErrorOf(check: () => unknown): string | undefined {
   try {
     check();

@@ -5,11 +5,11 @@ export const WEB_URL_LENGTH_MAX = 500;
 export const WEB_URL_PATTERN = '^[Hh][Tt][Tt][Pp][Ss]?://[^\\s\\\\/@][^\\s\\\\]*$';
 
 /**
- * Returns what is wrong with the URL of a web page, as the end of a sentence (`must …`); `undefined` if it is valid: http or
- * https, without user name and password, white space, and characters that are invisible. URLs are stored as sent.
+ * Returns the error of the URL of a web page as the end of a sentence (`must …`); `undefined` if it is valid: http or
+ * https, without user name and password, white space or invisible characters. URLs are stored as sent.
  */
 export function webUrlError(text: string): string | undefined {
-  // Reject what a URL parser would silently correct: people would see another URL than the one that is opened.
+  // Reject text that a URL parser would silently correct: people would see a different URL than the one that is opened.
   const url = /^https?:\/\/(?!\/)[^\s\\\p{Cc}\p{Cf}\p{Cs}]+$/iu.test(text) ? URL.parse(text) : null;
   if (url === null) return 'must be a URL that begins with https:// or http://';
   // The parser drops empty credentials.

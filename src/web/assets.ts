@@ -17,7 +17,7 @@ const types: Readonly<Record<string, string>> = {
 /** The style sheet, the client scripts and the icon, by name. */
 const files = new Map(readdirSync(directory).map(name => [name, readFileSync(new URL(name, directory))]));
 
-/** Changes with any of the files, so that browsers can keep each for good. */
+/** A hash of all files, so that browsers can cache each file forever. */
 const version = hash('sha256', Buffer.concat([...files.values()]), 'hex').slice(0, 12);
 
 /** Returns the path of an asset. @param name the name of a file in `assets/` */
@@ -26,7 +26,7 @@ export function assetPath(name: string): string {
   return `/assets/${version}/${name}`;
 }
 
-/** The icon, for programs that look for it at its usual path only. */
+/** The icon at its usual path, for programs that look only there. */
 export const faviconPage = publicFile({
   path: '/favicon.ico',
   title: 'Icon',

@@ -1,23 +1,26 @@
-import type { Account } from '../accounts/account.ts';
-import { boundsOf } from '../accounts/usage/routes.ts';
 import { type Html, html } from '../lib/html/html.ts';
 import { countText } from '../lib/text.ts';
-import { boundTitles } from '../plans/plan.ts';
+import type { Account } from '../model/account.ts';
+import { boundTitles } from '../model/plan.ts';
+import { boundsOf } from '../views/account/routes.ts';
 import { titleOf } from './layout.ts';
 import { bytesText, table } from './parts.ts';
 import type { Site } from './site.ts';
 
-/** Returns a table of what an account has on each deployment, and can have at most. */
+type BoundName = keyof typeof boundTitles;
+
+/** Returns a table of an account's resources on each deployment, with their maximum. */
 export async function boundsTable({ deployments }: Site, { id, plan }: Account): Promise<Html> {
   const served = [...deployments.values()];
   const bounds = await Promise.all(served.map(deployment => boundsOf(deployment, { accountId: id, plan })));
-  const names = Object.keys(boundTitles) as (keyof typeof boundTitles)[];
-  const rows = names.map(name => {
-    const text = name.endsWith('Bytes') ? bytesText : countText;
-    const cells = bounds.map(({ [name]: { used, maximum } }) => {
+  const names = Object.keys(boundTitles) as BoundName[];
+  const columns = served.map(({ name: deployment }, index) => {
+    const cell = (name: BoundName) => {
+      const text = name.endsWith('Bytes') ? bytesText : countText;
+      const { used, maximum } = bounds[index]![name];
       return html`${text(used)} <span class="quiet">of ${text(maximum)}</span>`;
-    });
-    return [boundTitles[name], ...cells];
+    };
+    return [titleOf(deployment), cell] as const;
   });
-  return table('Bounds', ['Bound', ...served.map(({ name }) => titleOf(name))], rows, '');
+  return table('Bounds', { Bound: name => boundTitles[name], ...Object.fromEntries(columns) }, names);
 }

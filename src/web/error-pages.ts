@@ -1,5 +1,5 @@
-import { type ErrorCode, errors } from '../errors.ts';
 import { html, sentence } from '../lib/html/html.ts';
+import { type ErrorCode, errors } from '../model/errors.ts';
 import { publicPage } from './page.ts';
 
 /** The list of all error codes. */
@@ -21,7 +21,7 @@ ${Object.entries(errors).map(
   }),
 });
 
-/** One error code, with its cause and remedy. */
+/** An error code, with its cause and remedy. */
 export const errorCode = publicPage({
   path: '/errors/{code}',
   title: 'Error code',

@@ -1,10 +1,10 @@
-import { problem } from '../errors.ts';
 import { type Html, type HtmlValue, html } from '../lib/html/html.ts';
 import type { CreationCheck } from '../lib/http/route.ts';
+import { problem } from '../model/errors.ts';
 import type { FormErrors, Visit } from './page.ts';
 
 /** A field of a form. */
-export interface Field {
+interface Field {
   readonly name: string;
   readonly label: HtmlValue;
   /** The type of the input; `text` by default. */
@@ -22,7 +22,7 @@ export interface Field {
   readonly max?: number;
 }
 
-/** The fields of passwords, which no page repeats, by name. */
+/** The labels of password fields by name. No page repeats a password. */
 export const passwordLabels = {
   password: 'Password',
   current: 'Current password',
@@ -38,7 +38,7 @@ export function isPasswordName(name: string): name is PasswordName {
 /** A field for a password. */
 export type PasswordField = Omit<Field, 'name' | 'type' | 'value'> & { readonly name: PasswordName };
 
-/** Returns a labelled input for a password, likewise. */
+/** Returns a labelled input for a password, with its hint and its error. */
 export function passwordField(options: PasswordField): Html {
   return input({ ...options, type: 'password' });
 }
@@ -46,6 +46,18 @@ export function passwordField(options: PasswordField): Html {
 /** Returns a labelled input with its hint and its error beside it. */
 export function field(options: Field): Html {
   return input(options);
+}
+
+/**
+ * Returns a function for the fields of a form: after an error, each has its entry and its error.
+ * @param errors the errors of the submitted form, by the name of the field
+ */
+export function fieldsOf(
+  { form: sent }: Pick<Visit, 'form'>,
+  errors: Readonly<Record<string, string | undefined>> = {},
+) {
+  return (name: string, label: HtmlValue, options: Omit<Field, 'name' | 'label' | 'error'> = {}): Html =>
+    input({ ...options, name, label, value: sent.get(name) ?? options.value, error: errors[name] });
 }
 
 function input({
@@ -71,7 +83,7 @@ ${errorText(name, error)}
 </div>`;
 }
 
-/** Returns a labelled field for several lines, likewise. */
+/** Returns a labelled field for several lines, with its hint and its error. */
 export function textArea({
   name,
   label,
@@ -90,7 +102,7 @@ ${errorText(name, error)}
 </div>`;
 }
 
-/** Returns the error of a field, to which `aria-describedby` refers; nothing without one. */
+/** Returns the error of a field, to which `aria-describedby` refers; `undefined` if it has none. */
 export function errorText(name: string, error: string | undefined): Html | undefined {
   return error === undefined ? undefined : html`<p class="error" id="${name}-error">${error}</p>`;
 }
@@ -103,7 +115,15 @@ export interface Choice {
   readonly checked?: boolean;
 }
 
-/** Returns a select with its error beside it. @param required whether a choice with an empty value is none */
+/** Returns the choices with these values and labels. @param chosen the value that is selected */
+export function choicesOf<Value extends string>(
+  labels: Readonly<Record<Value, string>>,
+  chosen?: string | null,
+): Choice[] {
+  return Object.entries<string>(labels).map(([value, label]) => ({ value, label, checked: value === chosen }));
+}
+
+/** Returns a select with its error beside it. @param required whether the empty choice is invalid */
 export function select({
   name,
   label,
@@ -155,7 +175,7 @@ export function form(
     className = 'stacked',
     danger,
   }: { action: string; submit: string; className?: string; danger?: true },
-  fields: HtmlValue,
+  fields?: HtmlValue,
 ): Html {
   return html`<form method="post" action="${action}" class="${className}">
 ${visit.tokenField()}
@@ -165,8 +185,8 @@ ${fields}
 }
 
 /**
- * Returns the list of errors above a form, with links to the fields; nothing without errors. It has the focus when the page
- * opens: `site.js` sets it where browsers ignore `autofocus`, such as in addresses with a fragment.
+ * Returns the list of errors above a form, with links to the fields; `undefined` without errors. It has the focus when
+ * the page opens; `site.js` sets the focus if browsers ignore `autofocus`, such as at addresses with a fragment.
  */
 export function errorSummary(errors: FormErrors = {}): Html | undefined {
   const list = Object.entries(errors).filter(([, error]) => error);
@@ -179,7 +199,10 @@ export function errorSummary(errors: FormErrors = {}): Html | undefined {
   }</div>`;
 }
 
-/** Returns a message above a form or a list. @param kind `status` is announced by screen readers when they can, `alert` at once */
+/**
+ * Returns a message above a form or a list. @param kind screen readers announce `status` when they are idle, and
+ * `alert` immediately
+ */
 export function notice(kind: 'status' | 'alert', content: HtmlValue): Html {
   return html`<div class="notice ${kind}" role="${kind}">${content}</div>`;
 }
@@ -187,7 +210,7 @@ export function notice(kind: 'status' | 'alert', content: HtmlValue): Html {
 /**
  * Returns the message about a change that a form made, after the redirect to the page with its name in the query.
  * @param name a query parameter, which only selects one of the texts and is never shown
- * @param more what the message says besides
+ * @param more additional text of the message
  */
 export function doneNotice(
   texts: Readonly<Record<string, string>>,
@@ -198,8 +221,9 @@ export function doneNotice(
 }
 
 /**
- * Returns the check that what a form changes is still as it was shown: the form has its entity tag in `etag`.
- * @param noun what is changed, as the message names it
+ * Returns the check that the resource which a form changes is still as it was shown: the form has its entity tag in
+ * `etag`.
+ * @param noun the name of the resource in the message
  */
 export function checkOf({ form }: Pick<Visit, 'form'>, noun: string): CreationCheck {
   return etag => {

@@ -1,40 +1,44 @@
-import type { Account } from '../accounts/account.ts';
 import { type Html, html } from '../lib/html/html.ts';
-import type { DeploymentName } from '../schema.ts';
+import type { Account } from '../model/account.ts';
+import type { DeploymentName } from '../model/schema.ts';
 import { assetPath } from './assets.ts';
 import { errorSummary } from './forms.ts';
-import type { Menu, Page, View } from './page.ts';
+import type { Menu, View, WebPage } from './page.ts';
 import type { SiteUrls } from './site.ts';
 
+/** The maximum length of a search, in characters; the rest is ignored. */
+export const SEARCH_MAX = 100;
+
 /** The parts of a page around its body. */
-export interface Frame {
-  readonly pages: readonly Page[];
+interface Frame {
+  readonly pages: readonly WebPage[];
   readonly deployment: DeploymentName;
   readonly portal: DeploymentName;
   readonly urls: SiteUrls;
-  /** The account that is signed in. */
+  /** The signed-in account. */
   readonly account: Account | undefined;
-  /** The page that is shown; absent on error pages. */
-  readonly page?: Page | undefined;
+  /** The current page; absent on error pages. */
+  readonly page?: WebPage | undefined;
   /** The path of its Markdown twin, with the query string. */
   readonly markdown?: string | undefined;
-  /** The hidden field that the form for signing out needs, if someone is signed in. */
+  /** The hidden field for the form that signs out; present if an account is signed in. */
   readonly tokenField: Html | undefined;
 }
 
 const SITE_NAME = 'Pet Store';
 
 /**
- * Returns a complete page. Its links start at the root of the address. Browsers that know `rel="expect"` wait for the
- * content before they paint, up to a limit of their own: what a part of the page shows can move when the rest arrives.
+ * Returns a complete page. Its links start at the root of the address. Browsers that support `rel="expect"` wait for
+ * the content before they paint, up to a time limit, because a partial page can move when the remaining content
+ * arrives.
  */
 export function document(view: View & { readonly title: string }, frame: Frame): string {
   const { title, description, head, body, errors, scripts = [], styles = [] } = view;
   const summary = errorSummary(errors);
   const { page, markdown } = frame;
   const isFront = page?.path === '/';
-  return `<!doctype html>
-${html`<html lang="en">
+  return html`<!doctype html>
+<html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -56,7 +60,7 @@ ${summary}${body}
 ${footer(frame)}
 </body>
 </html>
-`}`;
+`.text;
 }
 
 function header(frame: Frame): Html {
@@ -66,13 +70,13 @@ ${deploymentBar(frame)}
 <div class="bar">
 <a class="brand" href="/"><svg aria-hidden="true" viewBox="0 0 24 24"><use href="${assetPath('icon.svg')}#paw"></use></svg>${SITE_NAME}</a>
 <nav aria-label="Site">${menuItems(frame, 'main')}</nav>
-<form role="search" action="/search"><input type="search" name="q" maxlength="100" placeholder="Search" aria-label="Search everything" aria-keyshortcuts="/"></form>
+<form role="search" action="/search"><input type="search" name="q" maxlength="${SEARCH_MAX}" placeholder="Search" aria-label="Search everything" aria-keyshortcuts="/"></form>
 <div class="who">${deployment === portal ? who(frame, account) : urls[portal] !== undefined && html`<a href="${urls[portal]}/keys">Account</a>`}</div>
 </div>
 </header>`;
 }
 
-/** Says which deployment this is, and leads to the other one. */
+/** Returns a bar that names the deployment and links to the other one. */
 function deploymentBar({ deployment, urls }: Frame): Html {
   const other: DeploymentName = deployment === 'production' ? 'staging' : 'production';
   return html`<p class="deployment ${deployment}"><span><strong>${titleOf(deployment)}</strong>${
@@ -88,7 +92,7 @@ function who({ tokenField }: Frame, account: Account | undefined): Html {
 <form method="post" action="/sign-out">${tokenField}<button class="plain">Sign out</button></form>`;
 }
 
-/** The menu of the account or of the operator, on their pages. */
+/** Returns the menu of the account or of the operator, on their pages. */
 function subMenu(frame: Frame): Html | undefined {
   const { page, account } = frame;
   if (account === undefined || page === undefined || page.access === 'everyone') return undefined;
@@ -104,7 +108,7 @@ function menuItems({ pages, page }: Frame, menu: Menu): Html[] {
 }
 
 /** Reports whether the page is an item of a menu, or below it. */
-function isWithin(page: Page | undefined, item: Page): boolean {
+function isWithin(page: WebPage | undefined, item: WebPage): boolean {
   return page !== undefined && (page.path === item.path || page.path.startsWith(`${item.path}/`));
 }
 
@@ -112,7 +116,7 @@ function footer({ deployment, urls }: Frame): Html {
   return html`<footer class="site">
 <p>${SITE_NAME} · ${titleOf(deployment)}</p>
 <nav aria-label="Service"><a href="/readyz">Service status</a> <a href="/openapi.json">OpenAPI</a> <a href="/errors">Error codes</a> <a href="/changelog">Changelog</a> <a href="/llms.txt">llms.txt</a></nav>
-${urls.staging === undefined && html`<p>Staging is not served here, so there is no “Try it”.</p>`}
+${urls.staging === undefined && html`<p>This server has no staging deployment, so “Try it” is not available.</p>`}
 </footer>`;
 }
 

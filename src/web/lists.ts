@@ -1,16 +1,18 @@
 import { type Html, html } from '../lib/html/html.ts';
 import type { AccountVisit, Visit } from './page.ts';
 
-/** The rows of a page of a list. */
+/** The number of rows of a list on one page. */
 const PAGE_SIZE = 50;
 
-/** Returns the page of a list that the address asks for; its scans wait for their turns, as in the API. */
+/** The connection of a page in the queue of scans: pages do not notice when a client disconnects. */
+export const connection = { destroyed: false, readableEnded: false };
+
+/** Returns the page of a list that the query requests. Its scans wait in the queue, as in the API. */
 export function listPage({ query, deployment, account }: AccountVisit, limit = PAGE_SIZE) {
   const request = {
     context: deployment,
     caller: { accountId: account.id, plan: account.plan },
-    // Pages do not notice when a client leaves.
-    connection: { destroyed: false, readableEnded: false },
+    connection,
   };
   return { limit, cursor: query.get('cursor') || undefined, request };
 }
@@ -31,7 +33,7 @@ export function pageLinks(
   return html`<nav class="pages" aria-label="Pages">${link(previous, 'prev', labels.previous)}${link(next, 'next', labels.next)}</nav>`;
 }
 
-/** Returns an id of a path or query; `undefined` for everything that is none. */
+/** Returns an id of a path or query; `undefined` if the text is not an id. */
 export function idOf(text: string | null | undefined): number | undefined {
   return text != null && /^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined;
 }

@@ -1,35 +1,35 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { withIdempotency, withIdempotencyAfter } from '../idempotency/idempotency.ts';
+import { withIdempotency, withIdempotencyAfter } from '../access/idempotency/idempotency.ts';
 import { type Html, html } from '../lib/html/html.ts';
 import type { RouteResponse } from '../lib/http/route.ts';
-import type { Transaction } from '../schema.ts';
+import type { Transaction } from '../model/schema.ts';
 import type { AccountVisit, Visit } from './page.ts';
 import type { Texts } from './schema-form.ts';
 
 const KEY = 'form-key';
 
-/** Returns the hidden field by which `changeOnce` recognizes a form that is sent again. */
+/** Returns the hidden field that identifies a form, so that `changeOnce` recognizes a repetition. */
 export function onceField({ form }: Pick<Visit, 'form'>): Html {
   return html`<input type="hidden" name="${KEY}" value="${form.get(KEY) ?? randomUUID()}">`;
 }
 
-/** What became of a form. */
+/** The result of a form. */
 interface Outcome {
-  /** Whether the form was sent before, so that it changed nothing. */
+  /** Whether the form was sent before, so that it changed nothing this time. */
   readonly isRepeated: boolean;
-  /** What the change returned when the form was sent for the first time. */
+  /** The return value of the change when the form was sent for the first time. */
   readonly location: string | undefined;
 }
 
-/** What the change of a form is recorded with. */
+/** The parts of a visit that are recorded with the change of a form. */
 type FormVisit = Pick<AccountVisit, 'deployment' | 'account' | 'origin' | 'form'>;
 
 /**
- * Runs the change of a form in a transaction. If the same form is sent again with the same texts within a day, for example
- * by a double click or when its page is loaded again, it changes nothing.
+ * Runs the change of a form in a transaction. If the same form is sent again with the same texts within a day, for
+ * example by a double click or when its page is loaded again, it changes nothing.
  * @param name the name of the form
- * @param change may return the path of the page of what it makes
- * @throws {Problem} as `withIdempotency`
+ * @param change may return the path of the page of the created resource
+ * @throws {Problem} like `withIdempotency`
  */
 export async function changeOnce(
   visit: FormVisit,
@@ -40,7 +40,10 @@ export async function changeOnce(
   return outcomeOf(await withIdempotency(requestOf(visit, name, texts), async tx => at(await change(tx))));
 }
 
-/** Does the same for a change with transactions of its own. If the process is killed right after it, the form can repeat it. */
+/**
+ * The same for a change with its own transactions. If the process is killed right after the change, the form can repeat
+ * it.
+ */
 export async function changeOnceAfter(
   visit: FormVisit,
   name: string,
@@ -56,7 +59,7 @@ function requestOf({ deployment, account, origin, form }: FormVisit, name: strin
   return {
     ...{ context: deployment, caller: { accountId: account.id, plan: account.plan }, origin },
     ...{ operationId: name, path: {}, query: {}, body: texts },
-    header: (header: string) => (header === 'idempotency-key' ? key : undefined),
+    headers: { 'idempotency-key': key },
   };
 }
 

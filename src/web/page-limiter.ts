@@ -1,15 +1,15 @@
+import { GenerationalCache } from '../access/limits/generational-cache.ts';
+import { MINUTE_AGE_MS, MinuteWindow, secondOf } from '../access/limits/minute-window.ts';
 import { type Clock, withoutSteps } from '../lib/clock.ts';
 import { Problem } from '../lib/http/problem.ts';
-import { GenerationalCache } from '../limits/generational-cache.ts';
-import { MINUTE_AGE_MS, MinuteWindow, secondOf } from '../limits/minute-window.ts';
 
-/** The most clients in memory; beyond it the least recently seen ones start again at zero. */
+/** The maximum number of clients in memory; beyond it, the counts of the least recently seen clients are dropped. */
 const CLIENTS_MAX = 100_000;
 
 /**
- * Limits the pages that one client makes this process render in any 60 seconds. A page costs up to 6 ms of the thread that
- * serves the API, and so does each turn of a scan, which counts as a page too. A page from the cache costs no more than an
- * operation.
+ * Limits the pages that one client makes this process render in any 60 seconds. A page costs up to 6 ms of the thread
+ * that serves the API, and so does each turn of a scan, which also counts as a page. A page from the cache costs no
+ * more than an operation.
  */
 export class PageLimiter {
   readonly #perMinute: number;
@@ -22,7 +22,7 @@ export class PageLimiter {
   }
 
   /**
-   * Counts a page that is about to be rendered.
+   * Counts a page before it is rendered.
    * @param client an account or a network
    * @throws {Problem} `too_many_pages`
    */
@@ -39,7 +39,7 @@ export class PageLimiter {
     throw new Problem('too_many_pages', 429, message, { headers: ['Retry-After', `${seconds}`] });
   }
 
-  /** Counts work of a page that is being rendered as another page, also beyond the limit. */
+  /** Counts additional work of a page as another page, even beyond the limit. */
   add(client: string): void {
     const now = this.#clock.now();
     this.#minuteOf(client, now).add(secondOf(now));

@@ -1,78 +1,85 @@
-import type { Account } from '../accounts/account.ts';
-import type { Deployment } from '../deployment.ts';
+import type { Deployment } from '../access/deployment.ts';
+import type { SignedIn } from '../access/sessions/session.ts';
 import type { Html, HtmlValue } from '../lib/html/html.ts';
 import { escapeMarkdown, htmlToMarkdown } from '../lib/html/html-to-markdown.ts';
-import type { FileLimits, PageRequest } from '../lib/http/server/pages.ts';
+import type { FileLimits, WebPageRequest } from '../lib/http/server/pages.ts';
 import type { MaybePromise } from '../lib/maybe-promise.ts';
 import type { SessionOrigin } from '../lib/origin.ts';
-import type { SignedIn } from '../sessions/session.ts';
+import type { Account } from '../model/account.ts';
 import type { Site } from './site.ts';
 
-/** The people that may open a page: everyone, accounts that are signed in, or admins that are signed in. */
-export type PageAccess = 'everyone' | 'account' | 'admin';
+/** The visitors that may open the page: everyone, signed-in accounts, or signed-in admins. */
+type PageAccess = 'everyone' | 'account' | 'admin';
 
-/** The menus of the site; a page without one is reached by links. */
+/** The menus of the site. A page without a menu is reached by links. */
 export type Menu = 'main' | 'account' | 'operator';
 
-/** One page of the site: router, navigation, authorization, security headers and the tests of every page derive from it. */
-export interface Page {
+/**
+ * A page of the site. Router, navigation, authorization, security headers and the tests of every page derive from it.
+ */
+export interface WebPage {
   /** The path with parameters in braces; it may end with `*`. */
   readonly path: string;
-  /** The name of the page, in menus and in the title of the window. */
+  /** The name of the page, in menus and in the window title. */
   readonly title: string;
   readonly access: PageAccess;
-  /** The deployments that serve the page: all, or the portal only, which has the accounts. */
+  /** The deployments that serve the page: all, or only the portal, which has the accounts. */
   readonly on: 'every deployment' | 'portal';
   readonly menu?: Menu;
   /**
-   * Whether the page is the same for everyone who is not signed in: it is rendered and compressed once, and again when it is
-   * this many milliseconds old.
+   * Whether the page is the same for every visitor without a session. Then it is rendered and compressed once, and
+   * again when it is `forMs` old.
    */
   readonly cached?: true | { readonly forMs: number };
   /** Whether the page shows a key, or its path is a secret: it is never compressed (BREACH). */
   readonly showsSecret?: true;
   /** Whether a suspended account can open the page. */
   readonly whileSuspended?: true;
-  /** Whether its form needs no token, because it acts for nobody: `Sec-Fetch-Site` and `Origin` are still checked. */
+  /**
+   * Whether its form needs no token, because it does not act for an account. `Sec-Fetch-Site` and `Origin` are still
+   * checked.
+   */
   readonly withoutToken?: true;
-  /** The most bytes of its form, if that may have long texts; 64 KiB by default. */
+  /** The maximum size of its form in bytes, if it has long texts; 64 KiB by default. */
   readonly formBytesMax?: number;
   /** The file that its form sends as `multipart/form-data`, after its token. */
   readonly file?: FileLimits;
-  /** Returns the page for `GET`, or `undefined` if there is none at this path after all. */
+  /** Returns the page for `GET`, or `undefined` if no page exists at this path. */
   show?(visit: Visit): MaybePromise<PageResult | undefined>;
   /** Handles its form. The request is from the same site, and has the token of the visitor. */
   submit?(visit: Visit): MaybePromise<PageResult | undefined>;
-  /** Returns the page as Markdown, for its twin. Every public page of content has one. */
+  /** Returns the page as Markdown for its twin. Every public page with content has one. */
   markdown?(visit: Visit): MaybePromise<string | undefined>;
 }
 
-/** A request for a page by someone. */
+/** A request for a page by a visitor. */
 export interface Visit {
   readonly site: Site;
   /** The deployment of the address. */
   readonly deployment: Deployment;
-  readonly request: PageRequest;
+  readonly request: WebPageRequest;
   /** The decoded path parameters. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   /** The fields of the form; empty for `GET`. */
   readonly form: URLSearchParams;
-  /** The file of the form, of a page that takes one; it throws a problem if it is too large or does not arrive. */
+  /**
+   * The file of the form, if the page accepts one. Reading it throws a problem if it is too large or does not arrive.
+   */
   readonly file?: AsyncIterable<Buffer> | undefined;
-  /** The account that is signed in, with its session. */
+  /** The signed-in account and its session. */
   readonly signedIn: SignedIn | undefined;
-  /** Whether the browser keeps the session's cookie: over HTTPS, and on localhost. */
+  /** Whether the browser stores the session's cookie: over HTTPS, and on localhost. */
   readonly canSignIn: boolean;
-  /** Counts work of this visit that takes as long as another page. */
+  /** Counts additional work that takes as long as rendering a page. */
   countPage(): void;
   /** Returns the hidden field that every form with `method="post"` needs. */
   tokenField(): Html;
-  /** Returns the absolute URL for a link in Markdown: for a page with a Markdown twin, that of the twin. */
+  /** Returns the absolute URL of a link in Markdown; for a page with a Markdown twin, the URL of the twin. */
   markdownUrl(href: string): string;
 }
 
-/** A visit of someone who is signed in. */
+/** A visit of a signed-in account. */
 export interface AccountVisit extends Visit {
   readonly signedIn: SignedIn;
   readonly account: Account;
@@ -82,34 +89,34 @@ export interface AccountVisit extends Visit {
 
 export type PageResult = View | Redirect | Download;
 
-/** The errors of a form that was sent, by the name of the field; those of no field under ''. */
+/** The errors of a submitted form by field; the key '' has those of the whole form. */
 export type FormErrors = Readonly<Record<string, HtmlValue>>;
 
 /** A page to show. */
 export interface View {
-  /** The title of the window and the first heading; that of the page by default. */
+  /** The window title and the first heading; by default the title of the page. */
   readonly title?: string;
   /** One sentence for search engines and previews. */
   readonly description?: string;
-  /** The content after the first heading; a `layout: 'bare'` has its own heading. */
+  /** The content after the first heading. A page with `layout: 'bare'` contains its own heading. */
   readonly body: Html;
   readonly layout?: 'normal' | 'bare';
   /** The client scripts of the page: names of files in `assets/`. */
   readonly scripts?: readonly string[];
-  /** Its style sheets besides `style.css`, likewise. */
+  /** Its style sheets besides `style.css`: names of files in `assets/`. */
   readonly styles?: readonly string[];
-  /** More elements of the head: see `share.ts`. */
+  /** More elements of the head; see `share.ts`. */
   readonly head?: Html;
-  /** Whether its scripts may ask the browser where the visitor is. */
+  /** Whether its scripts may ask the browser for the visitor's location. */
   readonly locates?: boolean;
-  /** The errors of the form that was sent; the page lists them above the content. */
+  /** The errors of the submitted form; the page lists them above the content. */
   readonly errors?: FormErrors | undefined;
-  /** 200 by default, 422 with errors. */
+  /** By default 200, or 422 with errors. */
   readonly status?: number;
   readonly cookies?: readonly string[];
 }
 
-/** Sends the browser to another page. */
+/** A redirect to another page. */
 export interface Redirect {
   /** A path of the site. */
   readonly location: string;
@@ -117,60 +124,63 @@ export interface Redirect {
 }
 
 /** A response that is not a page of the site: a file, JSON or Markdown. */
-export interface Download {
+interface Download {
   readonly contentType: string;
   readonly bytes: string | Buffer;
-  /** The content in parts, in place of the bytes, if it may be large. */
+  /** The content in parts, instead of the bytes, if it may be large. */
   readonly parts?: AsyncIterable<string | Buffer>;
   readonly status?: number;
-  /** The name under which browsers save the file; without it they show it. */
+  /** The name under which browsers save the file; without a name, they show it. */
   readonly fileName?: string;
-  /** For how many seconds everyone may keep the content; without it nobody may. */
+  /** For how many seconds any cache may store the content; without it, no cache may. */
   readonly maxAge?: number;
 }
 
-type Definition<V extends Visit> = Omit<Page, 'access' | 'on' | 'show' | 'submit' | 'markdown'> &
-  Partial<Pick<Page, 'on'>> & {
+type Definition<V extends Visit> = Omit<WebPage, 'access' | 'on' | 'show' | 'submit' | 'markdown'> &
+  Partial<Pick<WebPage, 'on'>> & {
     show?(visit: V): MaybePromise<PageResult | undefined>;
     submit?(visit: V): MaybePromise<PageResult | undefined>;
   };
 
-interface Content extends Omit<Definition<Visit>, 'show'>, Pick<Page, 'markdown'> {
+interface Content extends Omit<Definition<Visit>, 'show'>, Pick<WebPage, 'markdown'> {
   show(visit: Visit): MaybePromise<View | undefined>;
 }
 
-/** Defines a page of content that everyone can open. Without a Markdown form of its own, its twin is the view as Markdown. */
-export function publicPage(definition: Content): Page {
+/** Defines a page of content that everyone can open. Without `markdown`, its twin is the view converted to Markdown. */
+export function publicPage(definition: Content): WebPage {
   const markdown = (visit: Visit) => viewMarkdown(definition, visit);
   return { on: 'every deployment', markdown, ...definition, access: 'everyone' };
 }
 
-/** Defines a form that everyone can send. It has no Markdown twin: it needs a browser, and its path can be a secret. */
-export function publicForm(definition: Definition<Visit> & Required<Pick<Page, 'submit'>>): Page {
+/**
+ * Defines a form that everyone can send. It has no Markdown twin, because it needs a browser and its path can be a
+ * secret.
+ */
+export function publicForm(definition: Definition<Visit> & Required<Pick<WebPage, 'submit'>>): WebPage {
   return { on: 'every deployment', ...definition, access: 'everyone' };
 }
 
-/** Defines a file that everyone can load: it is for programs already, so it has no Markdown twin. */
+/** Defines a file that everyone can load. It has no Markdown twin, because the file is for programs already. */
 export function publicFile(
   definition: Omit<Content, 'show' | 'submit' | 'markdown'> & {
     show(visit: Visit): MaybePromise<Download | undefined>;
   },
-): Page {
+): WebPage {
   return { on: 'every deployment', ...definition, access: 'everyone' };
 }
 
-/** Defines a page of the account that is signed in. */
-export function accountPage(definition: Definition<AccountVisit>): Page {
-  return { on: 'portal', ...definition, access: 'account' } as Page;
+/** Defines a page for the signed-in account. */
+export function accountPage(definition: Definition<AccountVisit>): WebPage {
+  return { on: 'portal', ...definition, access: 'account' } as WebPage;
 }
 
 /** Defines a page for admins. */
-export function operatorPage(definition: Definition<AccountVisit>): Page {
-  return { on: 'portal', ...definition, access: 'admin' } as Page;
+export function operatorPage(definition: Definition<AccountVisit>): WebPage {
+  return { on: 'portal', ...definition, access: 'admin' } as WebPage;
 }
 
 /** Returns the path of a page with the values of its parameters. */
-export function pathWith({ path }: Pick<Page, 'path'>, parameters: Visit['parameters']): string {
+export function pathWith({ path }: Pick<WebPage, 'path'>, parameters: Visit['parameters']): string {
   return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(parameters[name]!));
 }
 

@@ -1,32 +1,37 @@
 import { type Html, type HtmlValue, html } from '../lib/html/html.ts';
 import { assetPath } from './assets.ts';
 
-/** Returns a table, on a phone a card per row with the names of its columns; `empty` in its place if it has no rows. */
-export function table(
-  caption: string,
-  columns: readonly string[],
-  rows: readonly (readonly HtmlValue[])[],
-  empty: HtmlValue,
-): Html {
+/**
+ * The columns of a table: the title of each, and the cell that it has for a row. The first one has the headings of
+ * rows.
+ */
+export type Columns<Row> = Readonly<Record<string, (row: Row) => HtmlValue>>;
+
+/** Returns a table; on a phone, a card per row with the names of its columns. Without rows, returns `empty`. */
+export function table<Row>(caption: string, columns: Columns<Row>, rows: readonly Row[], empty: HtmlValue = ''): Html {
   if (rows.length === 0) return html`<div class="empty"><p>${empty}</p></div>`;
+  const [first, ...others] = Object.entries(columns);
   return html`<div class="scroll" tabindex="0" role="region" aria-label="${caption}"><table class="cards">
 <caption class="sr-only">${caption}</caption>
-<thead><tr>${columns.map(column => html`<th scope="col">${column}</th>`)}</tr></thead>
+<thead><tr>${Object.keys(columns).map(title => html`<th scope="col">${title}</th>`)}</tr></thead>
 <tbody>${rows.map(
-    ([first, ...others]) =>
-      html`<tr><th scope="row">${first}</th>${others.map((value, index) => html`<td data-column="${columns[index + 1]}"><div>${value}</div></td>`)}</tr>
+    row =>
+      html`<tr><th scope="row">${first?.[1](row)}</th>${others.map(([title, cell]) => html`<td data-column="${title}"><div>${cell(row)}</div></td>`)}</tr>
 `,
   )}</tbody></table></div>`;
 }
 
-/** Returns names with their values; those without a value are left out. */
+/** Returns names with their values; omits those without a value. */
 export function facts(list: readonly (readonly [name: string, value: HtmlValue])[]): Html {
   return html`<dl class="facts">${list.map(
     ([name, value]) => value !== undefined && html`<div><dt>${name}</dt><dd>${value}</dd></div>`,
   )}</dl>`;
 }
 
-/** Returns a short state. @param look its color; none for what is neither good nor bad */
+/**
+ * Returns a short label of a state.
+ * @param look its color; '' for a neutral state
+ */
 export function badge(look: 'good' | 'warn' | 'bad' | '', text: string): Html {
   return html`<span class="badge ${look}">${text}</span>`;
 }
@@ -39,7 +44,7 @@ export function bytesText(bytes: number): string {
   return `${scaled.toLocaleString('en', { maximumFractionDigits: power === 0 ? 0 : 1 })} ${units[power]}`;
 }
 
-/** Returns a drawing of an animal. @param kind the name of one in `animals.svg`; `animals.css` has its colors */
+/** Returns a drawing of an animal. @param kind the name of a drawing in `animals.svg`; `animals.css` has its colors */
 export function drawingOf(kind: string): Html {
   return html`<span class="picture ${kind}"><svg aria-hidden="true"><use href="${assetPath('animals.svg')}#${kind}"></use></svg></span>`;
 }

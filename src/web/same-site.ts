@@ -1,12 +1,12 @@
 import { Problem } from '../lib/http/problem.ts';
-import type { PageRequest } from '../lib/http/server/pages.ts';
+import type { WebPageRequest } from '../lib/http/server/pages.ts';
 
 /**
- * Requires that a form was sent by a page of this address, by what browsers say and scripts cannot change:
- * `Sec-Fetch-Site`, or `Origin` in older browsers. Programs that send neither still need the token of the form.
+ * Requires that a page of this address sent a form, according to headers that scripts cannot change: `Sec-Fetch-Site`,
+ * or `Origin` in older browsers. Programs that send neither still need the token of the form.
  * @throws {Problem} 403
  */
-export function requireSameSite({ header, publicUrl }: PageRequest): void {
+export function requireSameSite({ header, publicUrl }: WebPageRequest): void {
   const site = header('sec-fetch-site');
   const origin = header('origin');
   const isSame =
@@ -19,17 +19,17 @@ export function requireSameSite({ header, publicUrl }: PageRequest): void {
     throw new Problem('cross_site_form', 403, 'This form was sent by another site. Open the page and send it again.');
 }
 
-/** Reports whether a browser says from which site a form is. */
-export function namesSite({ header }: Pick<PageRequest, 'header'>): boolean {
+/** Reports whether a request has a header with the site of its form. */
+export function namesSite({ header }: Pick<WebPageRequest, 'header'>): boolean {
   return header('sec-fetch-site') !== undefined || header('origin') !== undefined;
 }
 
-/** Why signing in and forms do not work over plain HTTP. */
+/** The reason why signing in and forms do not work over plain HTTP. */
 export const COOKIES_NEED_HTTPS =
   'Browsers keep the cookie of a session only over HTTPS, and on localhost. Open this page over HTTPS to sign in.';
 
-/** Reports whether the browser reaches the server on its own machine, where it keeps secure cookies without HTTPS. */
-export function isLocalhost({ header }: Pick<PageRequest, 'header'>): boolean {
+/** Reports whether the browser runs on the server's machine, where it stores secure cookies without HTTPS. */
+export function isLocalhost({ header }: Pick<WebPageRequest, 'header'>): boolean {
   return /^(localhost|127(\.\d+){3}|\[::1\]|[\w-]+\.localhost)(:\d+)?$/i.test(header('host') ?? '');
 }
 

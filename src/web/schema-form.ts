@@ -1,12 +1,13 @@
 import type { TSchema } from 'typebox';
-import { invalidMembers } from '../errors.ts';
 import { type Html, html, sentence } from '../lib/html/html.ts';
 import type { FieldError, Problem } from '../lib/http/problem.ts';
 import type { BodyReader } from '../lib/http/server/validation.ts';
+import { capitalized } from '../lib/text.ts';
+import { invalidMembers } from '../model/errors.ts';
 import { field, select, textArea } from './forms.ts';
 import type { FormErrors } from './page.ts';
 
-/** What of a schema decides how a form shows it. */
+/** The parts of a schema that determine how a form shows it. */
 interface Shown {
   readonly type?: string;
   readonly enum?: readonly string[];
@@ -17,32 +18,32 @@ interface Shown {
 }
 
 interface Leaf extends Shown {
-  /** The names of the member, and of the member in it. */
+  /** The names of the member and, if nested, of its own member. */
   readonly path: readonly string[];
 }
 
 /** The texts of a form by the paths of its fields, such as `goodWith/dogs`. */
 export type Texts = Readonly<Record<string, string>>;
 
-/** A field as a form shows it, with its error. */
-export interface ShownField {
+/** A field in a form, with its error. */
+interface ShownField {
   readonly name: string;
   readonly label: string;
   readonly value: string;
   readonly error: string | undefined;
 }
 
-/** What of a form does not follow from its schema. */
+/** The parts of a form that do not derive from its schema. */
 interface Options {
   /** Returns the label of a field; by default its name in words. */
   readonly labelOf?: (path: readonly string[]) => string | undefined;
   /** Returns the name of a value of a field with choices. */
   readonly valueName?: (value: string, path: readonly string[]) => string;
-  /** The hints of fields; without any, they are the descriptions. */
+  /** The hints of fields; by default their descriptions. */
   readonly hints?: Readonly<Record<string, string>>;
-  /** The objects whose members are shown together, a line each, by name. */
+  /** The objects whose members are shown as a group, one per line, by name. */
   readonly groups?: Readonly<Record<string, { readonly legend: string; readonly hint: string }>>;
-  /** The fields of several lines, besides those for long texts. */
+  /** The fields with several lines, in addition to those for long texts. */
   readonly areas?: readonly string[];
   /** The fields that must not be empty. */
   readonly required: readonly string[];
@@ -50,10 +51,12 @@ interface Options {
 
 const LINE_MAX = 500;
 
-/** The most bytes of a form with the long texts of a schema: up to 40,000 characters, each of which may take twelve bytes. */
+/**
+ * The maximum size of a form with the long texts of a schema, in bytes: up to 40,000 characters of up to twelve bytes.
+ */
 export const LONG_FORM_BYTES_MAX = 512 * 1024;
 
-/** A form of the fields that callers of the API write, without those whose members have names of their own. */
+/** A form with the fields that callers of the API write, except objects whose members have arbitrary names. */
 export class SchemaForm {
   readonly #leaves: readonly Leaf[];
   readonly #options: Options;
@@ -64,20 +67,20 @@ export class SchemaForm {
     this.#options = options;
   }
 
-  /** Returns the texts in which the form shows a value. */
+  /** Returns the texts that the form shows of a value. */
   textsOf(value: object): Texts {
     return Object.fromEntries(this.#leaves.map(({ path }) => [path.join('/'), textOf(valueAt(value, path))]));
   }
 
-  /** Returns the texts that were sent. Browsers send line breaks as CRLF; they are stored as people type them. */
+  /** Returns the submitted texts. Browsers send line breaks as CRLF; they are stored as LF. */
   textsIn(form: URLSearchParams): Texts {
     const names = this.#leaves.map(({ path }) => path.join('/'));
     return Object.fromEntries(names.map(name => [name, (form.get(name) ?? '').replaceAll('\r\n', '\n')]));
   }
 
   /**
-   * Returns the values that differ from those that were shown, as a merge patch: what nobody touched stays byte for byte.
-   * `null` stands for what was emptied.
+   * Returns the values that differ from those that were shown, as a merge patch. Unchanged values stay identical byte
+   * for byte; `null` stands for an emptied field.
    */
   changesIn(sent: Texts, shown: Texts): Record<string, unknown> {
     const patch: Record<string, unknown> = {};
@@ -93,7 +96,7 @@ export class SchemaForm {
     return patch;
   }
 
-  /** Returns the fields, each with its error beside it. @param custom the fields that are shown otherwise, by name */
+  /** Returns the fields, each with its error beside it. @param custom fields with a custom view, by name */
   fieldsView(
     texts: Texts,
     errors: readonly FieldError[] = [],
@@ -117,7 +120,10 @@ ${leaves.map(view)}</fieldset>`;
     })}`;
   }
 
-  /** Returns the errors by field, each after the label of its field. @param problem why the form was refused, if it was */
+  /**
+   * Returns the errors by field, each after the label of its field. @param problem the reason why the form was
+   * rejected, if it was
+   */
   errorsOf(problem: Pick<Problem, 'message' | 'errors'> | undefined): FormErrors {
     if (problem === undefined) return {};
     const { message, errors = [] } = problem;
@@ -177,17 +183,20 @@ ${leaves.map(view)}</fieldset>`;
   }
 }
 
-/** Returns a value of a form as the API reads it. @throws {Problem} `invalid_body` with one error for each invalid field */
+/**
+ * Validates a value of a form like a request of the API.
+ * @throws {Problem} `invalid_body` with one error for each invalid field
+ */
 export function readChecked<T>(reader: BodyReader, value: unknown): T {
   const reading = reader.read(value, true);
   if ('errors' in reading) throw invalidMembers(reading.errors);
   return reading.value as T;
 }
 
-/** `birthDate` as `Birth date`, `owner_surrender` as `Owner surrender`. */
+/** Returns a name as words: `birthDate` as `Birth date`, `owner_surrender` as `Owner surrender`. */
 export function wordsOf(name: string): string {
   const words = name.replaceAll(/(?<=.)[A-Z]/g, letter => ` ${letter.toLowerCase()}`).replaceAll('_', ' ');
-  return words[0]!.toUpperCase() + words.slice(1);
+  return capitalized(words);
 }
 
 /** Reports whether an error is that of a field, or of a value in it. */
@@ -219,6 +228,6 @@ function valueIn({ type, items }: Leaf, text: string): unknown {
   if (text === '') return null;
   if (items !== undefined) return text.split('\n').filter(line => line !== '');
   if (type === 'boolean') return text === 'true';
-  // Text that is no number stays text, which the schema refuses beside its field.
+  // Text that is not a number stays text, so that the schema rejects it beside its field.
   return (type === 'integer' || type === 'number') && Number.isFinite(Number(text)) ? Number(text) : text;
 }

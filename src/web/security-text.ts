@@ -3,7 +3,9 @@ import { publicFile } from './page.ts';
 /** How long its content is valid; RFC 9116 recommends less than a year. */
 const VALID_DAYS = 180;
 
-/** Where to report a vulnerability (RFC 9116). Without a contact of the operator, messages reach the store. */
+/**
+ * The contact for reports of vulnerabilities (RFC 9116). Without a contact of the operator, messages go to the store.
+ */
 export const securityTextPage = publicFile({
   path: '/.well-known/security.txt',
   title: 'security.txt',

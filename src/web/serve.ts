@@ -1,12 +1,5 @@
-import type { Deployment } from '../deployment.ts';
-import { html } from '../lib/html/html.ts';
-import { Problem } from '../lib/http/problem.ts';
-import { prefersHtml } from '../lib/http/server/accept.ts';
-import { contentEtag } from '../lib/http/server/conditional.ts';
-import type { PageRequest, PageRoute } from '../lib/http/server/pages.ts';
-import type { PageContent } from '../lib/http/server/responses.ts';
-import type { DeploymentName } from '../schema.ts';
-import { addressSubject } from '../sessions/attempts.ts';
+import type { Deployment } from '../access/deployment.ts';
+import { addressSubject } from '../access/sessions/attempts.ts';
 import {
   type CookieNames,
   clearCookie,
@@ -16,21 +9,27 @@ import {
   isFormToken,
   maskedTokenOf,
   setCookie,
-} from '../sessions/cookies.ts';
-import { newSecret, type SignedIn } from '../sessions/session.ts';
-import { findSession, recordSeen } from '../sessions/sessions.ts';
+} from '../access/sessions/cookies.ts';
+import { newSecret, type SignedIn } from '../access/sessions/session.ts';
+import { findSession, recordSeen } from '../access/sessions/sessions.ts';
+import { html } from '../lib/html/html.ts';
+import { Problem } from '../lib/http/problem.ts';
+import { prefersHtml } from '../lib/http/server/accept.ts';
+import { contentEtag } from '../lib/http/server/conditional.ts';
+import type { PageRoute, WebPageRequest } from '../lib/http/server/pages.ts';
+import type { PageContent } from '../lib/http/server/responses.ts';
+import type { DeploymentName } from '../model/schema.ts';
 import { assets } from './assets.ts';
 import { compress } from './compress.ts';
 import { errorSummary } from './forms.ts';
 import { document } from './layout.ts';
-import { type AccountVisit, type Page, type PageResult, pathWith, type Visit } from './page.ts';
-import { problemView } from './problem-view.ts';
+import { type AccountVisit, type PageResult, pathWith, type Visit, type WebPage } from './page.ts';
+import { problemView, staleFormView } from './problem-view.ts';
 import { COOKIES_NEED_HTTPS, isLocalhost, namesSite, requireSameSite } from './same-site.ts';
 import { nowOf, type Site, type SiteUrls } from './site.ts';
-import { staleFormView } from './stale-form.ts';
 import { twinLinks, twinPath } from './twins.ts';
 
-/** The most cached pages of an address; a bound on memory, above the number of pages that exist. */
+/** The maximum number of cached pages of an address: a memory bound above the number of existing pages. */
 const CACHED_MAX = 1000;
 
 const FORM_OUT_OF_DATE = 'This form is out of date. Go back, reload the page, and send it again.';
@@ -39,15 +38,15 @@ const noForm = new URLSearchParams();
 
 interface CachedPage {
   readonly content: Promise<PageContent | undefined>;
-  /** When it is rendered again, in milliseconds since the Unix epoch. */
+  /** When it must be rendered again, in milliseconds since the Unix epoch. */
   readonly until: number;
 }
 
-/** A request that is counted, with its cookies. */
+/** A counted request, with its cookies. */
 interface Admitted {
-  readonly request: PageRequest;
+  readonly request: WebPageRequest;
   readonly names: CookieNames;
-  /** The account or the network that the request counts for. */
+  /** The account or the network for which the request counts. */
   readonly client: string;
   /** The secret of the session, which may have ended. */
   readonly secret: string | undefined;
@@ -63,23 +62,23 @@ interface ContentOptions {
   readonly cookies?: readonly string[];
 }
 
-/** Serves the pages of one deployment, each as its definition says. */
+/** Serves the pages of one deployment according to their definitions. */
 export class PageHandler {
   readonly #site: Site;
   readonly #deployment: Deployment;
-  readonly #pages: readonly Page[];
+  readonly #pages: readonly WebPage[];
   readonly #twinLink: (href: string) => string;
   readonly #cached = new Map<string, CachedPage>();
 
   /** @param pages every page of the site, in the order of the menus */
-  constructor(site: Site, deployment: Deployment, pages: readonly Page[]) {
+  constructor(site: Site, deployment: Deployment, pages: readonly WebPage[]) {
     this.#site = site;
     this.#deployment = deployment;
     this.#pages = pages;
     this.#twinLink = twinLinks(pages);
   }
 
-  /** The routes of all pages. On another deployment than the portal, those of accounts lead to the portal. */
+  /** The routes of all pages. On deployments other than the portal, pages of accounts redirect to the portal. */
   routes(): PageRoute[] {
     const isPortal = this.#deployment.name === this.#site.portal;
     const routes = this.#pages.flatMap((page): PageRoute[] => {
@@ -89,21 +88,21 @@ export class PageHandler {
       return [
         ...(page.show ? [{ method: 'GET' as const, path, handle: show }] : []),
         ...(page.submit && isHere
-          ? [{ method: 'POST' as const, path, handle: (request: PageRequest) => this.#submit(page, request) }]
+          ? [{ method: 'POST' as const, path, handle: (request: WebPageRequest) => this.#submit(page, request) }]
           : []),
       ];
     });
     return [assets, ...routes];
   }
 
-  /** Returns the page on a problem. */
+  /** Returns the page of a problem. */
   errorPage(problem: Problem, requestId: string, publicUrl: string): PageContent {
     const frame = { ...this.#frame(publicUrl.startsWith('https:')), account: undefined, tokenField: undefined };
     return this.#content(publicUrl, document(problemView(problem, requestId), frame), { status: problem.status });
   }
 
-  /** Serves `GET`: a cached page to those who are not signed in, otherwise rendered for this visit. */
-  async #show(page: Page, request: PageRequest): Promise<PageContent | undefined> {
+  /** Serves `GET`: a cached page for visitors without a session, otherwise a page rendered for this visit. */
+  async #show(page: WebPage, request: WebPageRequest): Promise<PageContent | undefined> {
     const { session } = cookieNames(request.publicUrl);
     if (!page.cached || cookieOf(request.header('cookie'), session) !== undefined || request.search !== '') {
       return this.#respond(page, await this.#admit(request), noForm, visit => page.show!(visit));
@@ -122,7 +121,7 @@ export class PageHandler {
   }
 
   /** Serves `POST`: a form of this site. */
-  async #submit(page: Page, request: PageRequest): Promise<PageContent | undefined> {
+  async #submit(page: WebPage, request: WebPageRequest): Promise<PageContent | undefined> {
     requireSameSite(request);
     const admitted = await this.#admit(request);
     const { client, secret, visitor, signedIn } = admitted;
@@ -134,10 +133,10 @@ export class PageHandler {
     if (!hasToken && !request.tls && !isLocalhost(request)) {
       throw new Problem('invalid_form', 403, COOKIES_NEED_HTTPS);
     }
-    // Browsers say where a form is from. Scripts and programs get an error.
+    // Browsers send the site of a form. Scripts and programs get an error.
     const isFromBrowser = prefersHtml(request.header('accept')) && namesSite(request);
     if (!hasToken && !isFromBrowser) throw new Problem('invalid_form', 403, FORM_OUT_OF_DATE);
-    // Without entries to keep, signing in is enough.
+    // Without entries to preserve, the visitor only needs to sign in.
     const hasEntries = Array.from(form.keys()).some(name => name !== 'token');
     const isSignedOut = page.access !== 'everyone' && signedIn === undefined && hasEntries;
     if (!hasToken || (isSignedOut && isFromBrowser)) {
@@ -147,10 +146,10 @@ export class PageHandler {
   }
 
   /**
-   * Identifies the client, and counts the page: by account if someone is signed in, otherwise by network.
+   * Identifies the client, and counts the page: by account if an account is signed in, otherwise by network.
    * @throws {Problem} `too_many_pages`
    */
-  async #admit(request: PageRequest): Promise<Admitted> {
+  async #admit(request: WebPageRequest): Promise<Admitted> {
     const names = cookieNames(request.publicUrl);
     const cookie = request.header('cookie');
     const secret = cookieOf(cookie, names.session);
@@ -160,9 +159,9 @@ export class PageHandler {
     return { request, names, client, secret, signedIn, visitor: cookieOf(cookie, names.visitor) };
   }
 
-  /** Checks whether someone may open the page, and writes what it returns. */
+  /** Checks whether the visitor may open the page, and writes its result. */
   async #respond(
-    page: Page,
+    page: WebPage,
     { request, names, client, secret, signedIn, visitor }: Admitted,
     form: URLSearchParams,
     handle: (visit: Visit) => PageResult | undefined | Promise<PageResult | undefined>,
@@ -203,7 +202,7 @@ export class PageHandler {
     if (this.#deployment.name !== this.#site.portal) return undefined;
     const now = nowOf(this.#site);
     const signedIn = await findSession(this.#site.accounts, secret, now);
-    // The time of the latest request may be lost; the page matters more.
+    // Recording the time of the latest request may fail; the page is more important.
     if (signedIn !== undefined) recordSeen(this.#site.accounts, signedIn.session, now).catch(() => {});
     return signedIn;
   }
@@ -219,12 +218,12 @@ export class PageHandler {
     return Object.fromEntries(urls.filter(([, url]) => url !== undefined));
   }
 
-  #toPortal({ path, search, tls }: PageRequest): PageContent | undefined {
+  #toPortal({ path, search, tls }: WebPageRequest): PageContent | undefined {
     const portal = this.#site.urlOf(this.#site.portal, tls);
     return portal === undefined ? undefined : redirect(portal + path + search, []);
   }
 
-  #redirect({ publicUrl }: PageRequest, location: string, cookies: readonly string[]): PageContent {
+  #redirect({ publicUrl }: WebPageRequest, location: string, cookies: readonly string[]): PageContent {
     return redirect(rootOf(publicUrl) + location, cookies);
   }
 
@@ -249,8 +248,12 @@ function uploadAccountOf({ account }: SignedIn) {
   return { accountId: account.id, plan: account.plan };
 }
 
-/** Returns the response to those who may not open the page; `undefined` if they may. */
-function refusalOf(page: Page, { path, search }: PageRequest, signedIn: SignedIn | undefined): PageResult | undefined {
+/** Returns the response for visitors who may not open the page; `undefined` for others. */
+function refusalOf(
+  page: WebPage,
+  { path, search }: WebPageRequest,
+  signedIn: SignedIn | undefined,
+): PageResult | undefined {
   if (page.access === 'everyone') return undefined;
   const next = page.show === undefined ? '' : `?next=${encodeURIComponent(path + search)}`;
   if (signedIn === undefined) return { location: `/sign-in${next}` };
@@ -304,12 +307,15 @@ function download({
   return { status, contentType, bytes, headers, ...(parts && { parts }), ...kept };
 }
 
-/** Returns the path of an address without a trailing slash: a proxy may have put one in front; otherwise ''. */
+/** Returns the path of a public URL without a trailing slash, as set by a proxy; '' if it has none. */
 function rootOf(publicUrl: string): string {
   return new URL(publicUrl).pathname.replace(/\/$/, '');
 }
 
-/** Puts the path of a proxy in front of the links of a page. Only templates contain `href="/`: quotes in values are escaped. */
+/**
+ * Prefixes the links of a page with the path of a proxy. Only templates contain `href="/`, because quotes in values are
+ * escaped.
+ */
 function withRoot(text: string, root: string): string {
   if (root === '') return text;
   return text
@@ -317,7 +323,10 @@ function withRoot(text: string, root: string): string {
     .replaceAll(/ srcset="[^"]*"/g, sources => sources.replaceAll(/(?<=["\s])\//g, `${root}/`));
 }
 
-/** The headers of every page (OWASP HTTP Headers Cheat Sheet). @param called the URLs that scripts may call besides their own */
+/**
+ * The headers of every page (OWASP HTTP Headers Cheat Sheet). @param called the URLs that scripts may call besides
+ * their own origin
+ */
 function securityHeaders(called: readonly (string | undefined)[], locates = false): string[] {
   const origins = ["'self'", ...called.filter(url => url !== undefined).map(url => new URL(url).origin)];
   const policy = [

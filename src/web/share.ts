@@ -1,15 +1,15 @@
-import { Html, html } from '../lib/html/html.ts';
+import { type Html, html, rawHtml } from '../lib/html/html.ts';
 
-/** What other sites show of a page when someone shares its address. */
+/** The preview of a page on other sites, when its address is shared. */
 export interface ShareCard {
-  /** The absolute URL of the page, without what a visitor has chosen. */
+  /** The absolute URL of the page, without query parameters that a visitor has chosen. */
   readonly url: string;
   readonly title: string;
   readonly description: string;
   readonly image?: { readonly url: string; readonly alt: string; readonly width: number; readonly height: number };
 }
 
-/** Returns the elements of the head for a share card (Open Graph, and what Twitter adds to it). */
+/** Returns the elements of the head for a share card (Open Graph, and Twitter's additions). */
 export function shareTags({ url, title, description, image }: ShareCard): Html {
   const properties = {
     'og:site_name': 'Pet Store',
@@ -30,8 +30,8 @@ ${Object.entries(properties).map(([name, value]) => html`<meta property="${name}
 }
 
 /**
- * Returns a description for search engines in the vocabulary of schema.org. It is data, which browsers do not run: the
- * policy of the page allows it. No text in it can end the element.
+ * Returns a description for search engines in the vocabulary of schema.org. It is data that browsers do not run, so the
+ * policy of the page allows it. Text in it cannot end the element.
  */
 export function structuredData(data: Readonly<Record<string, unknown>>): Html {
   const json = JSON.stringify({ '@context': 'https://schema.org', ...data });
@@ -39,5 +39,5 @@ export function structuredData(data: Readonly<Record<string, unknown>>): Html {
     /[<>&\u2028\u2029]/g,
     text => `\\u${text.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
-  return new Html(`<script type="application/ld+json">${escaped}</script>\n`);
+  return rawHtml(`<script type="application/ld+json">${escaped}</script>\n`);
 }

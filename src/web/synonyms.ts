@@ -1,4 +1,4 @@
-/** Words that people type for a word of the API, by the word in the names of operations and guides. */
+/** Synonyms of words of the API, by the word in the names of operations and guides. */
 const synonyms: Readonly<Record<string, string>> = {
   list: 'find search browse filter query show all',
   get: 'find read fetch show retrieve look',
@@ -34,13 +34,16 @@ const synonyms: Readonly<Record<string, string>> = {
   audit: 'history trail',
 };
 
-/** Returns the words that people type for what a name in camel case says. @param name such as `addPhoto` */
+/**
+ * Returns the synonyms of the words in a camel-case name.
+ * @param name such as `addPhoto`
+ */
 export function synonymsOf(name: string): string {
   const words = name.replaceAll(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`).split(' ');
   return words.flatMap(word => synonyms[singular(word)] ?? []).join(' ');
 }
 
-/** Returns an English word without the ending of its plural, so that both forms of it are one. */
+/** Returns an English word without its plural ending, so that singular and plural are equal. */
 export function singular(word: string): string {
   if (word.length <= 3 || !word.endsWith('s') || /[siu]s$/.test(word)) return word;
   return word.endsWith('ies') ? `${word.slice(0, -3)}y` : word.slice(0, -1);

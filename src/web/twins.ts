@@ -1,10 +1,10 @@
-import type { Page } from './page.ts';
+import type { WebPage } from './page.ts';
 
 /** Returns a page, and its Markdown twin if it has one. */
-export function withTwin(page: Page): Page[] {
+export function withTwin(page: WebPage): WebPage[] {
   const { path, title, access, on, cached, markdown } = page;
   if (markdown === undefined) return [page];
-  const show: Page['show'] = async visit => {
+  const show: WebPage['show'] = async visit => {
     const bytes = await markdown(visit);
     return bytes === undefined ? undefined : { contentType: 'text/markdown; charset=utf-8', bytes };
   };
@@ -16,8 +16,8 @@ export function twinPath(path: string): string {
   return path === '/' ? '/index.md' : `${path}.md`;
 }
 
-/** Returns a function that changes links to pages with a twin into links to their twins. */
-export function twinLinks(pages: readonly Page[]): (href: string) => string {
+/** Returns a function that replaces links to pages by links to their twins, if they have one. */
+export function twinLinks(pages: readonly WebPage[]): (href: string) => string {
   const paths = pages.filter(({ markdown }) => markdown).map(({ path }) => path.replaceAll(/\{\w+\}/g, '[^/?#]+'));
   const pattern = new RegExp(`^(?:${paths.join('|')})(?=[?#]|$)`);
   return href => href.replace(pattern, twinPath);

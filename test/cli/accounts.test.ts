@@ -4,20 +4,22 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import process from 'node:process';
 import { before, describe, it } from 'node:test';
-import { getAccount, requestDeletion } from '../../src/accounts/accounts.ts';
-import { exportedTables } from '../../src/accounts/export/export.ts';
+import { getAccount, requestDeletion } from '../../src/access/accounts/accounts.ts';
+import { getKey } from '../../src/access/keys/keys.ts';
 import type { Terminal } from '../../src/cli/command.ts';
 import { main } from '../../src/cli/main.ts';
 import { plain } from '../../src/cli/terminal.ts';
-import { getKey } from '../../src/keys/keys.ts';
+import { createWebhook } from '../../src/events/webhooks/webhooks.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createEncryptor } from '../../src/lib/encryption.ts';
-import { replaceOrganization } from '../../src/organizations/organizations.ts';
-import { createPet } from '../../src/pets/pets.ts';
-import type { DeploymentName } from '../../src/schema.ts';
-import { addUsage } from '../../src/usage/counts.ts';
-import { addRequests } from '../../src/usage/log.ts';
-import { createWebhook } from '../../src/webhooks/webhooks.ts';
+import type { Noun } from '../../src/model/noun.ts';
+import { nouns } from '../../src/model/nouns.ts';
+import type { DeploymentName } from '../../src/model/schema.ts';
+import { addUsage } from '../../src/operate/usage/counts.ts';
+import { addRequests } from '../../src/operate/usage/log.ts';
+import { replaceOrganization } from '../../src/store/organizations/organizations.ts';
+import { createPet } from '../../src/store/pets/pets.ts';
+import { exportedTables } from '../../src/views/account-export/export.ts';
 import { type Environment, jsonOf, petstore, refused } from '../support/commands.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { newKey, serve } from '../support/serving.ts';
@@ -106,9 +108,13 @@ onEachEngine(environment => {
     assert.equal(requests.length, 101);
     assert.deepEqual([requests[0].requestId, requests[0].deployment], ['own-100', 'staging']);
     assert.ok(!printed.includes('of-another'));
-    for (const member of Object.values(exportedTables)) {
-      if (typeof member === 'string') assert.ok(member in data || member in production, member);
-    }
+    const members = [
+      ...Object.values(exportedTables).filter(member => typeof member === 'string'),
+      ...Object.values<Noun>(nouns).flatMap(({ exported }) =>
+        typeof exported === 'string' ? [] : Object.keys(exported),
+      ),
+    ];
+    for (const member of members) assert.ok(member in data || member in production, member);
     assert.deepEqual([account.id, account.email], [1, 'owner@example.org']);
     assert.ok(keys.some(({ id }: { id: string }) => id === key.id));
     assert.ok(events.some(({ type }: { type: string }) => type === 'account.created'));

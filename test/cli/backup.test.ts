@@ -11,13 +11,13 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { readConfig } from '../../src/config.ts';
+import { loadSecretKey } from '../../src/events/webhooks/secret-key.ts';
+import { signingSecrets } from '../../src/events/webhooks/secrets.ts';
+import { createWebhook } from '../../src/events/webhooks/webhooks.ts';
 import { createEncryptor } from '../../src/lib/encryption.ts';
 import { lockDataDirectory } from '../../src/lib/storage/sqlite/directory-lock.ts';
-import { type Params, query } from '../../src/schema.ts';
-import { loadSecretKey } from '../../src/webhooks/secret-key.ts';
-import { signingSecrets } from '../../src/webhooks/secrets.ts';
-import { createWebhook } from '../../src/webhooks/webhooks.ts';
+import { readConfig } from '../../src/model/config.ts';
+import { type Params, query } from '../../src/model/schema.ts';
 import { type Environment, jsonOf, refused, textOf } from '../support/commands.ts';
 import { type EmptyPlace, emptyPlaces } from '../support/empty-places.ts';
 import { createDatabase, withoutPostgres } from '../support/engines.ts';
@@ -74,7 +74,7 @@ for (const { name, skip, create } of emptyPlaces) {
     });
 
     it('is refused where another backup is', async () => {
-      await refused(here, /one is not empty: name a new directory for each backup\.$/m, 'backup', backup);
+      await refused(here, /one is not empty: use a new directory for each backup\.$/m, 'backup', backup);
       assert.deepEqual(readdirSync(join(backup, '..')), ['one']);
     });
 
@@ -106,7 +106,7 @@ for (const { name, skip, create } of emptyPlaces) {
       await refused(there, /^There is no secret key, .*--new-webhook-secrets/, 'restore', backup);
       await refused(
         { ...there, PETSTORE_SECRET_KEY: OTHER_KEY },
-        /^The secret key is another one, /,
+        /^The secret key is not the key of the backup, /,
         'restore',
         backup,
       );
@@ -261,7 +261,7 @@ describeUnless(withoutPostgres, 'a backup with an older pg_dump than the server'
     process.env.PATH = `${programs}:${PATH}`;
     const parent = temporaryDirectory();
     const sentence =
-      /^pg_dump is of version 9, and the server of version (\d+): .* on Debian the package postgresql-client-\1\.$/m;
+      /^pg_dump has version 9, and the server has version (\d+): .* on Debian the package postgresql-client-\1\.$/m;
     await refused(here, sentence, 'backup', join(parent, 'one'));
     assert.deepEqual(readdirSync(parent), []);
   });

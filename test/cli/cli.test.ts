@@ -5,7 +5,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it, type TestContext } from 'node:test';
-import { samplePets } from '../../src/seeds/pets.ts';
+import { samplePets } from '../../src/operate/seeds/pets.ts';
 import { jsonOf, petstore, refused } from '../support/commands.ts';
 import { onServer, postgresUrl, run, withoutPostgres } from '../support/engines.ts';
 import { skipFor } from '../support/selection.ts';

@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import { after, before, it } from 'node:test';
 import Sqlite from 'better-sqlite3';
 import { Webhook } from 'standardwebhooks';
-import { routes } from '../../src/api.ts';
-import { copiedTables } from '../../src/copy/copy-database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { Route } from '../../src/lib/http/route.ts';
 import { openSqlite } from '../../src/lib/storage/sqlite/database.ts';
 import { type Table, tablesOf } from '../../src/lib/storage/tables.ts';
-import { migrations } from '../../src/migrations/index.ts';
+import { migrations } from '../../src/model/migrations/index.ts';
+import { copiedTables } from '../../src/operate/copy/copy-database.ts';
+import { routes } from '../../src/views/api.ts';
 import { type Environment, jsonOf, petstore, refused, textOf } from '../support/commands.ts';
 import { createDatabase, isAnalyzed, onServer, run, silent, withoutPostgres } from '../support/engines.ts';
 import { anew, openExampleStore, prepare, sendExample } from '../support/examples.ts';
@@ -194,7 +194,7 @@ describeUnless(withoutPostgres, 'petstore copy', () => {
     const url = await emptyDatabase();
     await copy(full, url);
     const other = await fullStore();
-    for (const target of [url, other]) await refused({}, /holds data/, 'copy', '--from', full, '--to', target);
+    for (const target of [url, other]) await refused({}, /has data/, 'copy', '--from', full, '--to', target);
     assert.match(await textOf({ PETSTORE_DATABASE_URL: url }, 'account', 'list'), /jo@example.org/);
   });
 

@@ -48,7 +48,7 @@ describe('a first start', () => {
     assert.deepEqual([response.status, await response.json()], [200, []]);
     const create = 'bin/petstore account create --email=b@example.org --name=B';
     const account = await shell('sh', ['-c', create], { cwd: root, env });
-    const next = /^Create a key for it: (.*)$/m.exec(account.stdout)![1]!;
+    const next = /^Create a key for the account: (.*)$/m.exec(account.stdout)![1]!;
     const keyOfOther = await shell('sh', ['-c', `${next} --json`], { cwd: root, env });
     assert.match(JSON.parse(keyOfOther.stdout).token, /^petstore_live_/);
     const link = () => shell('sh', ['-c', 'bin/petstore account link 1'], { cwd: root, env });
@@ -57,7 +57,7 @@ describe('a first start', () => {
     assert.deepEqual(await stop('SIGINT'), [0, null]);
     assert.match(
       (await link()).stdout,
-      /No server responds on this machine, so the link has the address of the settings/,
+      /No server responds on this machine, so the link uses the address from the settings/,
     );
 
     const later = await start(t, ['bin/petstore', 'serve'], root, data);

@@ -94,7 +94,10 @@ onEachEngine(environment => {
     const { child, ended, printed } = await startImport(here, '2', file, before);
     child.kill('SIGINT');
     assert.deepEqual(await ended, [1, null]);
-    assert.match(printed(), /The import was canceled\. What it has done stays; run it again to do the rest\./);
+    assert.match(
+      printed(),
+      /The import was canceled\. The changes so far stay; run the command again to import the rest\./,
+    );
     const [, created] = /Import \d+: (\d+) created/.exec(printed())!;
     assert.equal((await petsOf(here, '2')).length, before + Number(created));
     const again = await jsonOf(here, 'import', '2', file);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import SqliteDatabase from 'better-sqlite3';
-import { migrations } from '../../src/migrations/index.ts';
+import { migrations } from '../../src/model/migrations/index.ts';
 import { createDatabase, onServer, run, withoutPostgres } from '../support/engines.ts';
 import { skipFor } from '../support/selection.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { beginKeyChange } from '../../src/events/webhooks/secret-key.ts';
 import { createEncryptor } from '../../src/lib/encryption.ts';
-import { beginKeyChange } from '../../src/webhooks/secret-key.ts';
 import { jsonOf, refused } from '../support/commands.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
@@ -14,7 +14,7 @@ const [oldKey, newKey] = [1, 2].map(byte => Buffer.alloc(32, byte)) as [Buffer, 
 const onlyOld = { PETSTORE_SECRET_KEY: oldKey.toString('base64') };
 const onlyNew = { PETSTORE_SECRET_KEY: newKey.toString('base64') };
 const both = { ...onlyNew, PETSTORE_SECRET_KEY_PREVIOUS: onlyOld.PETSTORE_SECRET_KEY };
-const wrongKey = /The webhook secrets were encrypted with another key\. Set PETSTORE_SECRET_KEY to it, /;
+const wrongKey = /The webhook secrets were encrypted with another key\. Set PETSTORE_SECRET_KEY to that key, /;
 
 describe('petstore secret-key rotate', () => {
   overEachEngine(engine => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { createPet } from '../../src/pets/pets.ts';
+import { createPet } from '../../src/store/pets/pets.ts';
 import { type Environment, jsonOf, refused } from '../support/commands.ts';
 import { newProcessKey, type Process, send, spawnService } from '../support/serving.ts';
 import { addPet, onData, type PetOptions } from './store-commands.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
-import { createHold } from '../../src/holds/holds.ts';
+import { createWebhook } from '../../src/events/webhooks/webhooks.ts';
 import { createEncryptor } from '../../src/lib/encryption.ts';
-import { type DeploymentName, query } from '../../src/schema.ts';
-import { createWebhook } from '../../src/webhooks/webhooks.ts';
+import { type DeploymentName, query } from '../../src/model/schema.ts';
+import { createHold } from '../../src/store/holds/holds.ts';
 import { type Environment, jsonOf, petstore, refused, textOf } from '../support/commands.ts';
 import { addPet, onData, onEachEngine, type PetOptions } from './store-commands.ts';
 

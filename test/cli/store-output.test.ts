@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { before, it } from 'node:test';
 import { widthOf } from '../../src/cli/terminal.ts';
-import { createPet } from '../../src/pets/pets.ts';
-import { query } from '../../src/schema.ts';
+import { query } from '../../src/model/schema.ts';
+import { createPet } from '../../src/store/pets/pets.ts';
 import { type Environment, jsonOf, petstore, refused, textOf } from '../support/commands.ts';
 import { addPet, onData, onEachEngine, type PetOptions } from './store-commands.ts';
 

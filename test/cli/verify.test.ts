@@ -3,12 +3,12 @@ import { closeSync, openSync, readdirSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import Sqlite from 'better-sqlite3';
-import { readConfig } from '../../src/config.ts';
-import { createHold } from '../../src/holds/holds.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openDatabase } from '../../src/lib/storage/open.ts';
-import { migrations } from '../../src/migrations/index.ts';
-import { checks } from '../../src/verify/checks.ts';
+import { readConfig } from '../../src/model/config.ts';
+import { migrations } from '../../src/model/migrations/index.ts';
+import { checks } from '../../src/operate/verify/checks.ts';
+import { createHold } from '../../src/store/holds/holds.ts';
 import { type Environment, jsonOf, petstore, refused } from '../support/commands.ts';
 import { emptyPlaces } from '../support/empty-places.ts';
 import { createDatabase, onServer, run, silent, withoutPostgres } from '../support/engines.ts';
@@ -113,7 +113,7 @@ const breaks: Readonly<Record<string, readonly [statements: string, finding: Reg
     `delete from pet_words where pet_id = 3 and word = (select min(word) from pet_words where pet_id = 3)`,
     /^Animal 3 has words that the index lacks\.$/,
   ],
-  accounts: ['update pets set account_id = 77 where id = 1', /^Account 77 does not exist, but rows name it\.$/],
+  accounts: ['update pets set account_id = 77 where id = 1', /^Account 77 does not exist, but rows refer to it\.$/],
 };
 
 /** A store in which everything agrees, and how to change its production database behind the product's back. */
@@ -232,7 +232,7 @@ for (const { name, skip, ids, oneByOne, create } of places) {
     it('reports an account of staging that production lacks, one line per finding', async () => {
       await first.execute('delete from accounts where id = 2');
       const { code, printed } = await petstore(first.environment, 'verify');
-      assert.deepEqual([printed, code], ['staging, accounts: Account 2 does not exist, but rows name it.\n', 1]);
+      assert.deepEqual([printed, code], ['staging, accounts: Account 2 does not exist, but rows refer to it.\n', 1]);
     });
   });
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { IssuedKey } from '../../src/keys/key.ts';
+import type { IssuedKey } from '../../src/model/key.ts';
 import { assertApiResponse, type Reply, type SendOptions, send, serve } from '../support/serving.ts';
 import { service } from './service.ts';
 
@@ -66,7 +66,7 @@ describe('API keys', () => {
     } finally {
       await foreign.stop();
     }
-    const { newToken } = await import('../../src/keys/token.ts');
+    const { newToken } = await import('../../src/access/keys/token.ts');
     const { crc32 } = await import('node:zlib');
     const revoked = await use().serving.newKey();
     await revoke(revoked);
@@ -94,7 +94,7 @@ describe('API keys', () => {
     const { serving, urls, key } = use();
     const production = await serving.newKey();
     const staging = await serving.newKey({ accountId: production.accountId, deployment: 'staging' });
-    const { suspendAccount, resumeAccount } = await import('../../src/accounts/accounts.ts');
+    const { suspendAccount, resumeAccount } = await import('../../src/access/accounts/accounts.ts');
     const change = (work: typeof suspendAccount) =>
       serving.app.databases.production.write(tx => work(tx, production.accountId));
     assert.equal((await list({ key: production })).status, 200);
@@ -110,7 +110,7 @@ describe('API keys', () => {
       assert.equal(reply.headers['www-authenticate'], undefined);
       assert.equal(reply.headers['x-ratelimit-limit'], '60', 'the numbers of the address');
     }
-    const { newToken } = await import('../../src/keys/token.ts');
+    const { newToken } = await import('../../src/access/keys/token.ts');
     const { crc32 } = await import('node:zlib');
     const guess = `petstore_live_${production.id}_${newToken('production').token.slice(27, -6)}`;
     await assertRefused(await list({ key: guess + base62(crc32(guess)) }), 'invalid_api_key');
@@ -173,7 +173,7 @@ describe('API keys', () => {
   });
 
   async function revoke(key: IssuedKey) {
-    const { revokeKey } = await import('../../src/keys/keys.ts');
+    const { revokeKey } = await import('../../src/access/keys/keys.ts');
     await use().serving.app.databases.production.write(tx => revokeKey(tx, key.id));
   }
 });

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
-import { suspendAccount } from '../../src/accounts/accounts.ts';
-import { routes } from '../../src/api.ts';
-import { type ErrorCode, errors } from '../../src/errors.ts';
-import type { IssuedKey } from '../../src/keys/key.ts';
-import { scopes } from '../../src/keys/key.ts';
-import { revokeKey } from '../../src/keys/keys.ts';
-import { createSandboxKey } from '../../src/keys/sandbox.ts';
-import { newToken } from '../../src/keys/token.ts';
+import { suspendAccount } from '../../src/access/accounts/accounts.ts';
+import { revokeKey } from '../../src/access/keys/keys.ts';
+import { createSandboxKey } from '../../src/access/keys/sandbox.ts';
+import { newToken } from '../../src/access/keys/token.ts';
 import type { Example, Route } from '../../src/lib/http/route.ts';
-import { codesOf } from '../../src/openapi.ts';
+import { type ErrorCode, errors } from '../../src/model/errors.ts';
+import type { IssuedKey } from '../../src/model/key.ts';
+import { scopes } from '../../src/model/scopes.ts';
+import { routes } from '../../src/views/api.ts';
+import { codesOf } from '../../src/views/openapi.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import {
   anew,
@@ -19,8 +19,10 @@ import {
   prepare,
   sendExample,
 } from '../support/examples.ts';
+import { operationsHere } from '../support/selection.ts';
 
 const everyScope = Object.keys(scopes);
+const operations = operationsHere(routes) as readonly Route<never>[];
 const callers: readonly CallerName[] = ['owner', 'stranger', 'admin'];
 
 overEachEngine(engine => {
@@ -63,7 +65,7 @@ overEachEngine(engine => {
 
   it('a banned key can use no operation', async () => {
     // While the clock stands still, the ban does not end.
-    for (const route of routes) await expectRejected(route, 'api_key_banned', `Bearer ${banned}`);
+    for (const route of operations) await expectRejected(route, 'api_key_banned', `Bearer ${banned}`);
   });
 
   it('a trial key uploads no file, and changes no category or organization', async () => {
@@ -72,22 +74,25 @@ overEachEngine(engine => {
       createSandboxKey(tx, '192.0.2.1'),
     )) as IssuedKey;
     const barred = /^(create|update|delete)Category$|^(replace|update|delete)Organization$/;
-    for (const route of routes.filter(({ operationId, upload }) => upload || barred.test(operationId))) {
+    for (const route of operations.filter(({ operationId, upload }) => upload || barred.test(operationId))) {
       await expectRejected(route, 'not_in_sandbox', `Bearer ${token}`, serving.urls.staging);
     }
   });
 
-  for (const route of routes as readonly Route<never>[]) {
-    it(`${route.operationId} requires a valid key with the scope ${route.access.scope}`, async () => {
-      for (const [code, authorization] of rejected) {
-        // Each address may send 60 requests a minute without a valid key.
-        store.clock.advance(1100);
-        await expectRejected(route, code, authorization);
-      }
-      for (const scope of everyScope.filter(one => one !== route.access.scope)) {
-        await expectRejected(route, 'insufficient_scope', `Bearer ${await keyOf('owner', scope)}`);
-      }
-    });
+  for (const route of operations) {
+    // Every operation looks keys up with the same queries, so one operation proves them on PostgreSQL.
+    if (engine.name === 'sqlite' || route === operations[0]) {
+      it(`${route.operationId} requires a valid key with the scope ${route.access.scope}`, async () => {
+        for (const [code, authorization] of rejected) {
+          // Each address may send 60 requests a minute without a valid key.
+          store.clock.advance(1100);
+          await expectRejected(route, code, authorization);
+        }
+        for (const scope of everyScope.filter(one => one !== route.access.scope)) {
+          await expectRejected(route, 'insufficient_scope', `Bearer ${await keyOf('owner', scope)}`);
+        }
+      });
+    }
 
     for (const caller of callers) {
       it(`${route.operationId} with that scope alone, called by the ${caller}`, async () => {

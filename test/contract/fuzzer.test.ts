@@ -2,23 +2,23 @@ import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
-import { routes } from '../../src/api.ts';
 import type { FieldError } from '../../src/lib/http/problem.ts';
 import type { Route } from '../../src/lib/http/route.ts';
+import { routes } from '../../src/views/api.ts';
 import { overEachEngine, type ServedEngine } from '../support/engines-over-http.ts';
 import { anew, type ExampleStore, openExampleStore, prepare } from '../support/examples.ts';
-import { invalidTexts, invalidValues, validValues } from '../support/json-schema.ts';
 import { resolved } from '../support/openapi.ts';
-import { long } from '../support/selection.ts';
+import { long, operationsHere } from '../support/selection.ts';
 import { serve } from '../support/serving.ts';
+import { invalidTexts, invalidValues, validValues } from './json-schema.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: the document is read as it comes
 type Json = any;
 
 /** A failure is repeated exactly with its seed: `PETSTORE_TEST_SEED=…`. */
 const seed = Number(process.env.PETSTORE_TEST_SEED ?? randomInt(2 ** 31));
-/** Of each operation and part of the request. */
-const numRuns = long ? 2000 : 15;
+/** How many requests are generated for each operation and part of the request. */
+const numRuns = long ? 2000 : 10;
 
 /** Parameters whose values come from earlier responses. */
 const OPAQUE = ['cursor', 'updatedSince'];
@@ -35,7 +35,7 @@ function suite(engine: ServedEngine): void {
   });
   after(() => store?.serving.stop());
 
-  for (const route of routes as readonly Route<never>[]) {
+  for (const route of operationsHere(routes) as readonly Route<never>[]) {
     const operation = document.paths[route.path][route.method.toLowerCase()];
     const schema = operation.requestBody?.content['application/json']?.schema;
     const parameters: Json[] = (operation.parameters ?? []).filter(({ name }: Json) => !OPAQUE.includes(name));
@@ -51,18 +51,21 @@ function suite(engine: ServedEngine): void {
         });
       });
 
-      it(`${route.operationId} rejects invalid bodies, and names the member`, async t => {
-        t.diagnostic(`seed ${seed}`);
-        const send = await sender(route);
-        await check(invalidValues(schema), async ({ value, path }) => {
-          const { status, code, errors, said } = await send({ body: value });
-          assert.deepEqual([status, code], [400, 'invalid_body'], said);
-          assert.ok(
-            errors.some(error => error.path.startsWith(path)),
-            said,
-          );
+      // The database is not asked about invalid requests.
+      if (engine.name === 'sqlite') {
+        it(`${route.operationId} rejects invalid bodies, and names the member`, async t => {
+          t.diagnostic(`seed ${seed}`);
+          const send = await sender(route);
+          await check(invalidValues(schema), async ({ value, path }) => {
+            const { status, code, errors, said } = await send({ body: value });
+            assert.deepEqual([status, code], [400, 'invalid_body'], said);
+            assert.ok(
+              errors.some(error => error.path.startsWith(path)),
+              said,
+            );
+          });
         });
-      });
+      }
     }
 
     it(`${route.operationId} takes valid parameters`, async t => {
@@ -77,7 +80,7 @@ function suite(engine: ServedEngine): void {
       });
     });
 
-    for (const parameter of sent.filter(one => one.in === 'query')) {
+    for (const parameter of engine.name === 'sqlite' ? sent.filter(one => one.in === 'query') : []) {
       it(`${route.operationId} rejects invalid values of ${parameter.name}`, async t => {
         t.diagnostic(`seed ${seed}`);
         const send = await sender(route);

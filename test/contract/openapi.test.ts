@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { after, before, describe, test } from 'node:test';
 import { Compile } from 'typebox/compile';
-import { suspendAccount } from '../../src/accounts/accounts.ts';
-import { messageRoutes, routes } from '../../src/api.ts';
-import { errors } from '../../src/errors.ts';
-import answers from '../../src/generated/recorded-responses.json' with { type: 'json' };
-import type { IssuedKey } from '../../src/keys/key.ts';
-import { revokeKey } from '../../src/keys/keys.ts';
-import { createSandboxKey } from '../../src/keys/sandbox.ts';
+import { suspendAccount } from '../../src/access/accounts/accounts.ts';
+import { revokeKey } from '../../src/access/keys/keys.ts';
+import { createSandboxKey } from '../../src/access/keys/sandbox.ts';
 import { testClock } from '../../src/lib/clock.ts';
 import type { Route } from '../../src/lib/http/route.ts';
-import { openApiDocument } from '../../src/openapi.ts';
+import { errors } from '../../src/model/errors.ts';
+import type { IssuedKey } from '../../src/model/key.ts';
+import { messageRoutes, routes } from '../../src/views/api.ts';
+import answers from '../../src/views/generated/recorded-responses.json' with { type: 'json' };
+import { openApiDocument } from '../../src/views/openapi.ts';
 import {
   examplesAt,
   isFile,

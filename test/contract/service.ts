@@ -1,6 +1,6 @@
 import { after, before } from 'node:test';
-import type { IssuedKey } from '../../src/keys/key.ts';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
+import type { IssuedKey } from '../../src/model/key.ts';
 import { type Reply, send, serve, type TestService } from '../support/serving.ts';
 
 const noon = Date.parse('2026-11-20T12:00:00Z');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { metricGroups } from '../../src/metrics/metrics.ts';
+import { metricGroups } from '../../src/operate/metrics/metrics.ts';
 import { withoutProgram } from '../support/programs.ts';
 import { deployFiles, withoutYaml, yamlOf } from './files.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { fileVariable, settings } from '../../src/settings.ts';
+import { fileVariable, settings } from '../../src/model/settings.ts';
 import { assertCommand, deployFiles } from './files.ts';
 
 /** Returns the first group of every match in the files of `deploy/`. */

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { STOP_MS } from '../../src/cli/commands/serve.ts';
-import { readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/model/config.ts';
 import { withoutProgram } from '../support/programs.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { variablesOf } from './files.ts';

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, test } from 'node:test';
-import { routes } from '../../src/api.ts';
-import { commands } from '../../src/cli/commands.ts';
+import { allCommands } from '../../src/cli/commands.ts';
 import { commonOptions } from '../../src/cli/usage.ts';
-import { errors } from '../../src/errors.ts';
-import { columnsOf, presetNames } from '../../src/exports/presets.ts';
-import { openApiDocument } from '../../src/openapi.ts';
-import { petReasons } from '../../src/pets/pet.ts';
-import { fileVariable, type Setting, settings } from '../../src/settings.ts';
+import { errors } from '../../src/model/errors.ts';
+import { petReasons } from '../../src/model/pet.ts';
+import { fileVariable, type Setting, settings } from '../../src/model/settings.ts';
+import { columnsOf, presetNames } from '../../src/store/exports/presets.ts';
+import { routes } from '../../src/views/api.ts';
+import { openApiDocument } from '../../src/views/openapi.ts';
 import { blocksOf } from '../support/pages-as-scripts.ts';
 import { executedPages, testedElsewhere } from './executed-pages.ts';
 import { generatedPages } from './generated-pages.ts';
@@ -23,7 +23,7 @@ const pages = new Map(
 const scripts = (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: Record<string, string> })
   .scripts;
 const loaded = new Map(
-  await Promise.all(Object.entries(commands).map(async ([name, load]) => [name, await load()] as const)),
+  await Promise.all(Object.entries(await allCommands()).map(async ([name, load]) => [name, await load()] as const)),
 );
 
 /** Words in snake_case that are not error codes. */

@@ -1,14 +1,14 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { routes } from '../../src/api.ts';
 import type { Command, Option } from '../../src/cli/command.ts';
-import { commands } from '../../src/cli/commands.ts';
+import { allCommands } from '../../src/cli/commands.ts';
 import { flagOf, optionText, usageOf } from '../../src/cli/help.ts';
 import { commonOptions } from '../../src/cli/usage.ts';
-import { type ErrorCode, errors } from '../../src/errors.ts';
 import type { Route } from '../../src/lib/http/route.ts';
-import { metricGroups } from '../../src/metrics/metrics.ts';
-import { fileVariable, type Setting, settings } from '../../src/settings.ts';
+import { type ErrorCode, errors } from '../../src/model/errors.ts';
+import { fileVariable, type Setting, settings } from '../../src/model/settings.ts';
+import { metricGroups } from '../../src/operate/metrics/metrics.ts';
+import { routes } from '../../src/views/api.ts';
 import { recordedResponses, responsesFile, sendExamples } from '../support/examples.ts';
 import { referencePage } from './reference-page.ts';
 
@@ -19,7 +19,7 @@ export async function generatedPages(): Promise<Map<string, string>> {
     ...(Object.keys(errors) as ErrorCode[]).map(code => [`errors/${code}.md`, errorPage(code)] as const),
     ['settings.md', settingsPage()],
     ['metrics.md', metricsPage()],
-    ['command-line.md', commandLinePage(await Promise.all(Object.values(commands).map(load => load())))],
+    ['command-line.md', commandLinePage(await Promise.all(Object.values(await allCommands()).map(load => load())))],
     ['reference.md', generatedFrom('the routes') + referencePage(routes as readonly Route<never>[])],
   ]);
 }
@@ -31,7 +31,7 @@ function errorsPage(): string {
   const rows = (Object.keys(errors) as ErrorCode[]).map(
     code => `| ${errors[code].status} | [\`${code}\`](${code}.md) | ${errors[code].message} |`,
   );
-  return `${generatedFrom('src/error-codes.ts')}# Error codes
+  return `${generatedFrom('src/model/error-codes.ts')}# Error codes
 
 Every error response has this format. [Errors](../error-handling.md) explains it, and which errors to retry.
 
@@ -47,7 +47,7 @@ ${rows.join('\n')}
 
 function errorPage(code: ErrorCode): string {
   const { status, message, meaning, remedy } = errors[code];
-  return `${generatedFrom('src/error-codes.ts')}# ${code}
+  return `${generatedFrom('src/model/error-codes.ts')}# ${code}
 
 **${status}** · ${message}
 
@@ -65,7 +65,7 @@ function settingsPage(): string {
     const file = setting.isSecret ? ` Or name a file with \`${fileVariable(setting)}\`.` : '';
     return `| \`${setting.name}\` | ${usual} | ${setting.description}${file} |`;
   });
-  return `${generatedFrom('src/settings.ts')}# Settings
+  return `${generatedFrom('src/model/settings.ts')}# Settings
 
 Settings are environment variables. [Configuration](operating/configuration.md) explains how to use them. \`petstore serve --help\` prints this list.
 
@@ -85,7 +85,7 @@ function metricsPage(): string {
 ${rows.join('\n')}
 `;
   });
-  return `${generatedFrom('src/metrics/metrics.ts')}# Metrics reference
+  return `${generatedFrom('src/operate/metrics/metrics.ts')}# Metrics reference
 
 Every metric of \`GET /metrics\`. [Monitoring](operating/monitoring.md#metrics) explains how to serve and use them.
 
@@ -152,15 +152,16 @@ function table(rows: readonly string[]): string {
 
 if (import.meta.main) {
   const docs = new URL('../../docs/', import.meta.url);
+  const isCheck = process.argv.includes('--check');
   const files = [...(await generatedPages())].map(([path, text]) => ({ file: new URL(path, docs), text }));
-  const stale = [...files, { file: responsesFile, text: recordedResponses(await sendExamples()) }].filter(
-    ({ file, text }) => !existsSync(file) || readFileSync(file, 'utf8') !== text,
-  );
+  // The tests of the contract compare the recorded responses.
+  if (!isCheck) files.push({ file: responsesFile, text: recordedResponses(await sendExamples()) });
+  const stale = files.filter(({ file, text }) => !existsSync(file) || readFileSync(file, 'utf8') !== text);
   for (const { file, text } of stale) {
     console.log(fileURLToPath(file));
-    if (!process.argv.includes('--check')) writeFileSync(file, text);
+    if (!isCheck) writeFileSync(file, text);
   }
-  if (stale.length > 0 && process.argv.includes('--check')) {
+  if (stale.length > 0 && isCheck) {
     console.error('These files are out of date. Run `npm run docs`.');
     process.exitCode = 1;
   }

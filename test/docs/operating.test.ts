@@ -8,7 +8,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/model/config.ts';
 import { postgresUrl, withoutPostgres } from '../support/engines.ts';
 import { blocksOf, type FirstServer, readPage, root, skip, startFirstServer } from '../support/pages-as-scripts.ts';
 import { withoutProgram } from '../support/programs.ts';

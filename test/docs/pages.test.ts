@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { assertDocumented, assertDocumentedHead, bodyOf, pattern } from '../support/documented-response.ts';
 import {
   type Block,
   blocksOf,
@@ -10,6 +9,7 @@ import {
   startFirstServer,
 } from '../support/pages-as-scripts.ts';
 import { image } from '../support/photos.ts';
+import { assertDocumented, assertDocumentedHead, bodyOf, pattern } from './documented-response.ts';
 import { executedPages } from './executed-pages.ts';
 
 /** Creates an admin with a staging key in `ADMIN_KEY`. */

@@ -1,5 +1,3 @@
-import { routes } from '../../src/api.ts';
-import type { ErrorCode } from '../../src/errors.ts';
 import {
   descriptionWithLimits,
   impliedHeadersOf,
@@ -7,8 +5,10 @@ import {
   takesIdempotencyKey,
   takesIfMatch,
 } from '../../src/lib/http/route.ts';
-import { codesOf, openApiDocument } from '../../src/openapi.ts';
-import { PREFIX } from '../../src/urls.ts';
+import type { ErrorCode } from '../../src/model/errors.ts';
+import { routes } from '../../src/views/api.ts';
+import { codesOf, openApiDocument } from '../../src/views/openapi.ts';
+import { PREFIX } from '../../src/views/urls.ts';
 import { type DocumentedOperation, documentedOperations } from '../../src/web/reference/operations.ts';
 import { descriptionOf, type JsonSchema, typeText } from '../../src/web/reference/schema-text.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { IssuedKey } from '../../src/keys/key.ts';
 import { testClock } from '../../src/lib/clock.ts';
+import type { IssuedKey } from '../../src/model/key.ts';
 import { readPage } from '../support/pages-as-scripts.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { send, serve, type TestService } from '../support/serving.ts';

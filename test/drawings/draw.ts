@@ -6,7 +6,7 @@ import sharp from 'sharp';
 import { looks } from './looks.ts';
 import { ground } from './shapes.ts';
 
-const directory = new URL('../../src/seeds/photos/', import.meta.url);
+const directory = new URL('../../src/operate/seeds/photos/', import.meta.url);
 /** The sides of the original, and of the sizes that are smaller. */
 const SIZE = 512;
 const SMALLER = [450, 300, 100];

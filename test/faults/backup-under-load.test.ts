@@ -33,7 +33,7 @@ interface Created {
 for (const { name, skip, create } of emptyPlaces) {
   // A restore into PostgreSQL takes seconds.
   const kills = (name === 'of the embedded engine' ? 8 : 3) * (long ? 5 : 1);
-  describe(`a store ${name}`, { skip, timeout: long ? 900_000 : 240_000 }, () => {
+  describe(`a store ${name}`, { skip }, () => {
     const removals: (() => Promise<unknown>)[] = [];
     const newPlace = async (): Promise<Environment> => {
       const place = await create();

@@ -24,7 +24,7 @@ import { newProcessKey, type Process, send, spawnService } from '../support/serv
 const environment = { PETSTORE_PORT: '0', PETSTORE_STAGING_PORT: '0', PETSTORE_MESSAGES_PORT: '0' };
 const launcher = new URL('../../bin/petstore', import.meta.url).pathname;
 
-describe('a data directory that cannot be used', { timeout: 240_000 }, () => {
+describe('a data directory that cannot be used', () => {
   const cases: Record<string, (directory: string) => string | Promise<string>> = {
     'below a file'(directory) {
       writeFileSync(join(directory, 'file'), '');
@@ -113,7 +113,7 @@ describe('a data directory that cannot be used', { timeout: 240_000 }, () => {
   });
 });
 
-describe('a data directory', { timeout: 120_000 }, () => {
+describe('a data directory', () => {
   it('is the same directory through a symbolic link', async context => {
     const directory = temporary();
     const link = join(temporary(), 'link');
@@ -195,7 +195,7 @@ describe('a data directory', { timeout: 120_000 }, () => {
   });
 });
 
-describe('the daily limit', { timeout: 120_000 }, () => {
+describe('the daily limit', () => {
   it('loses no request across kills, charges at most one block for each, and is exact after a clean stop', async context => {
     const block = 60;
     const directory = temporary();
@@ -279,7 +279,6 @@ async function run(directory: string, args: readonly string[]): Promise<{ code: 
   const child = spawn(launcher, args, {
     env: { ...process.env, ...environment, PETSTORE_DATA_DIR: directory },
     stdio: ['ignore', 'ignore', 'pipe'],
-    timeout: 15_000,
   });
   let tells = '';
   child.stderr.setEncoding('utf8').on('data', text => {

@@ -18,7 +18,6 @@ const OUTAGE_MS = long ? 20_000 : 5000;
 describe('a PostgreSQL that receives but never responds', {
   concurrency: true,
   skip,
-  timeout: 120_000,
 }, () => {
   it('gets a response to every request in time, and loses nothing acknowledged', async t => {
     const { node, proxy, direct } = await startBehindProxy(t);

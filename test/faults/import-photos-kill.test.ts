@@ -27,7 +27,7 @@ async function servePhotos(t: TestContext, photos: readonly Buffer[]): Promise<s
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-describe(`the photos of an import whose server is killed ${KILLS} times`, { timeout: 120_000 }, () => {
+describe(`the photos of an import whose server is killed ${KILLS} times`, () => {
   it('are all fetched, and added once each in the order of their rows', async t => {
     const directory = temporaryDirectory();
     const photos = await Promise.all(

@@ -7,7 +7,7 @@ import { waitUntil } from '../support/wait-until.ts';
 const ROWS = 4000;
 const KILLS = 4;
 
-describe(`an import that is killed ${KILLS} times`, { timeout: 120_000 }, () => {
+describe(`an import that is killed ${KILLS} times`, () => {
   it('continues without a duplicate, and changes every row once', async () => {
     const directory = temporaryDirectory();
     const rows = Array.from(

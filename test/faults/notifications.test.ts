@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Params, query } from '../../src/schema.ts';
+import { type Params, query } from '../../src/model/schema.ts';
 import { onPostgres } from '../support/engines.ts';
 import { waitUntil } from '../support/wait-until.ts';
 

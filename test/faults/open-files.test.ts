@@ -10,7 +10,7 @@ import { temporaryDirectory } from '../support/temporary-directory.ts';
 const launcher = new URL('../../bin/petstore', import.meta.url).pathname;
 const skip = skipFor(existsSync('/proc/self/limits') ? undefined : 'left out: the system has no /proc/self/limits');
 
-describe('the limit of open files', { skip, timeout: 60_000 }, () => {
+describe('the limit of open files', { skip }, () => {
   it('is reported in the log at start if it is too low for the connections', async () => {
     const [line = '', ...others] = (await logOfStart('ulimit -n 5000')).split('\n').filter(Boolean);
     assert.deepEqual(others, []);

@@ -6,7 +6,7 @@ import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const ROUNDS = 3;
 
-describe(`after ${ROUNDS} kills during uploads of photos`, { timeout: 120_000 }, () => {
+describe(`after ${ROUNDS} kills during uploads of photos`, () => {
   it('has every photo that was answered, byte for byte and in every size', async () => {
     const directory = temporaryDirectory();
     const answered: { petId: number; bytes: Buffer }[] = [];

@@ -14,7 +14,6 @@ const DETAIL = 'The database accepts no changes (it is a standby or read-only).'
 
 it('is not ready while its database is a standby, and recovers when that is promoted', {
   skip: skipFor(withoutCluster),
-  timeout: 240_000,
 }, async t => {
   const primary = await startCluster();
   t.after(() => primary.remove());

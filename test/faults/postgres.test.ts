@@ -8,8 +8,8 @@ import { sql } from 'kysely';
 import { systemClock } from '../../src/lib/clock.ts';
 import { StorageError } from '../../src/lib/storage/database.ts';
 import { openPostgres, type PostgresDatabase } from '../../src/lib/storage/postgres/database.ts';
-import { migrations } from '../../src/migrations/index.ts';
-import { type Params, query } from '../../src/schema.ts';
+import { migrations } from '../../src/model/migrations/index.ts';
+import { type Params, query } from '../../src/model/schema.ts';
 import { onPostgres, onServer, run, silent } from '../support/engines.ts';
 import { startProxy } from '../support/proxy.ts';
 import { RECOVERY_MS, RESPONSE_MS } from '../support/selection.ts';
@@ -27,7 +27,7 @@ const sleep = query((db, p: Params<{ seconds: number }>) =>
 );
 
 /** These tests mostly wait. */
-const together = { concurrency: 5, timeout: 60_000 };
+const together = { concurrency: 5 };
 
 /** Returns the outcome of a call; fails after `limitMs`. */
 async function within<T>(limitMs: number, call: Promise<T>): Promise<PromiseSettledResult<T>> {
@@ -167,7 +167,7 @@ onPostgres(engine => {
     });
   });
 
-  describe('a database that disconnects', { timeout: 60_000 }, () => {
+  describe('a database that disconnects', () => {
     it('fails immediately while it is down, and recovers when it is back', async t => {
       const { proxy, database, calls, wellAgain } = await begin(t);
       proxy.refuse();
@@ -440,7 +440,7 @@ const END_ALL = `select pg_terminate_backend(pid) from pg_stat_activity
 const HOLDER = `
   import { openPostgres } from '../../src/lib/storage/postgres/database.ts';
   import { systemClock } from '../../src/lib/clock.ts';
-  import { migrations } from '../../src/migrations/index.ts';
+  import { migrations } from '../../src/model/migrations/index.ts';
   const place = JSON.parse(process.argv[1]);
   const database = await openPostgres({
     ...place, migrations, clock: systemClock(), role: 'server', migrate: false, log: console,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { newToken } from '../../src/keys/token.ts';
+import { newToken } from '../../src/access/keys/token.ts';
 import { SqliteConnection } from '../../src/lib/storage/sqlite/connection.ts';
 import { overPostgres } from '../support/engines-over-http.ts';
 import { startProxy } from '../support/proxy.ts';
@@ -10,7 +10,7 @@ import { ValkeyServer, withoutValkeyServer } from '../support/valkey-server.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
 overPostgres(engine => {
-  describe('an outage of PostgreSQL', { timeout: 120_000 }, () => {
+  describe('an outage of PostgreSQL', () => {
     for (const outage of ['refuse', 'swallow'] as const) {
       it(`is named in the log only, without its host, port and database in any response (${outage})`, async t => {
         const { PETSTORE_DATABASE_URL: direct = '' } = await engine.settings();
@@ -32,7 +32,7 @@ overPostgres(engine => {
   });
 });
 
-describe('an outage of Valkey', { skip: skipFor(withoutValkeyServer), timeout: 120_000 }, () => {
+describe('an outage of Valkey', { skip: skipFor(withoutValkeyServer) }, () => {
   it('is named in the log only', async t => {
     const valkey = await ValkeyServer.start();
     const service = await started(t, { PETSTORE_VALKEY_URL: valkey.url });
@@ -45,7 +45,7 @@ describe('an outage of Valkey', { skip: skipFor(withoutValkeyServer), timeout: 1
   });
 });
 
-describe('a database file that another process has locked', { timeout: 60_000 }, () => {
+describe('a database file that another process has locked', () => {
   it('is not named in a response', async t => {
     const service = await started(t, {});
     const key = await service.newKey();

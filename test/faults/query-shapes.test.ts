@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { TSchema } from 'typebox';
-import { routes } from '../../src/api.ts';
-import type { Deployment } from '../../src/deployment.ts';
+import type { Deployment } from '../../src/access/deployment.ts';
 import type { Route, RouteRequest } from '../../src/lib/http/route.ts';
 import { keptQueryCount } from '../../src/lib/storage/queries-by-shape.ts';
-import type { Database, Query } from '../../src/schema.ts';
+import type { Database, Query } from '../../src/model/schema.ts';
+import { routes } from '../../src/views/api.ts';
 
 const REQUESTS = 10_000;
 /** The queries of all lists together; each takes some 10 KB. */

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { readManifest, verifyFiles } from '../../src/backup/manifest.ts';
+import { readManifest, verifyFiles } from '../../src/operate/backup/manifest.ts';
 import { addPet } from '../cli/store-commands.ts';
 import { type Environment, jsonOf, petstore } from '../support/commands.ts';
 import { emptyPlaces } from '../support/empty-places.ts';
@@ -21,7 +21,7 @@ const TAIL_MS = 60;
 for (const { name, skip, create } of emptyPlaces) {
   // On PostgreSQL the lease of a killed server lasts 20 seconds.
   const kills = (name === 'of the embedded engine' ? 3 : 1) * (long ? 5 : 1);
-  describe(`scheduled backups of a store ${name}`, { skip, timeout: long ? 600_000 : 240_000 }, () => {
+  describe(`scheduled backups of a store ${name}`, { skip }, () => {
     const removals: (() => Promise<unknown>)[] = [];
     const newPlace = async (): Promise<Environment> => {
       const place = await create();

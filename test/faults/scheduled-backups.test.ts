@@ -2,12 +2,16 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, it } from 'node:test';
-import { type BackupSettings, ScheduledBackups } from '../../src/backup/scheduled/job.ts';
-import { readBackupState, updateBackupState } from '../../src/backup/scheduled/state.ts';
-import type { DatabaseLocation } from '../../src/config.ts';
 import { testClock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
 import { DAY_MS, HOUR_MS } from '../../src/lib/time.ts';
+import type { DatabaseLocation } from '../../src/model/config.ts';
+import {
+  type BackupSettings,
+  readBackupState,
+  ScheduledBackups,
+  updateBackupState,
+} from '../../src/operate/backup/scheduled/job.ts';
 import { type Engine, onEachEngine } from '../support/engines.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { waitUntil } from '../support/wait-until.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { newToken } from '../../src/keys/token.ts';
+import { newToken } from '../../src/access/keys/token.ts';
 import { long } from '../support/selection.ts';
 import { dial, newProcessKey, parseReplies, spawnService } from '../support/serving.ts';
 
@@ -15,7 +15,7 @@ const MIB = 2 ** 20;
 
 const without = process.platform === 'linux' ? false : 'left out: resident memory is read from /proc';
 
-describe('memory', { skip: without, timeout: 300_000 }, () => {
+describe('memory', { skip: without }, () => {
   it(`is steady over ${REQUESTS} requests of all kinds, invalid keys and forwarded addresses`, async t => {
     const service = await spawnService({ environment: { PETSTORE_TRUSTED_PROXIES: '127.0.0.0/8' } });
     t.after(async () => {

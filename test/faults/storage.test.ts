@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { testClock } from '../../src/lib/clock.ts';
 import { isUniqueViolation, StorageError } from '../../src/lib/storage/database.ts';
-import { type Database, type Params, query } from '../../src/schema.ts';
+import { type Database, type Params, query } from '../../src/model/schema.ts';
 import { onEachEngine } from '../support/engines.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -65,7 +65,7 @@ const addToCount = query((db, p: Params<{ key: string }>) =>
 const sumOfCounts = query(db => db.selectFrom('pet_counts').select(db.fn.sum<number>('pets').as('pets')));
 
 onEachEngine(engine => {
-  describe('a database', { timeout: 60_000 }, () => {
+  describe('a database', () => {
     it('has the built-in categories from the first migration', async () => {
       const database = await engine.open();
       const names = query(db => db.selectFrom('categories').select('name').orderBy('id'));
@@ -113,7 +113,7 @@ onEachEngine(engine => {
     });
   });
 
-  describe('a transaction', { timeout: 60_000 }, () => {
+  describe('a transaction', () => {
     it('sees its own changes; others see them after the commit', async () => {
       const database = await engine.open();
       const seen = await database.write(async tx => {
@@ -220,7 +220,7 @@ onEachEngine(engine => {
     });
   });
 
-  describe('notifications', { timeout: 60_000 }, () => {
+  describe('notifications', () => {
     async function heardBy(database: Database, topic: string): Promise<number> {
       await waitUntil(() => database.topicVersion(topic) !== undefined);
       return database.topicVersion(topic) as number;
@@ -266,7 +266,7 @@ onEachEngine(engine => {
     });
   });
 
-  describe('version', { timeout: 60_000 }, () => {
+  describe('version', () => {
     it('changes with every commit, or is undefined', async () => {
       const location = await engine.newLocation();
       const one = await engine.open({ location });
@@ -281,7 +281,7 @@ onEachEngine(engine => {
     });
   });
 
-  describe('closing', { timeout: 60_000 }, () => {
+  describe('closing', () => {
     it('finishes pending work and rejects later work', async () => {
       const location = await engine.newLocation();
       const database = await engine.open({ location });

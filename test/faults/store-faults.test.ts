@@ -29,7 +29,7 @@ for (const { name, setting, code, ordered, does } of [
     does: 'shows no end as long as it is not decided',
   },
 ]) {
-  describe(`the store on a disk that is ${name}`, { skip: withoutRecorder ?? false, timeout: 60_000 }, () => {
+  describe(`the store on a disk that is ${name}`, { skip: withoutRecorder ?? false }, () => {
     it(`${does}, serves history and mirrors, and expires the hold once later`, async t => {
       const directory = temporaryDirectory();
       const switched = join(temporaryDirectory(), 'switched');
@@ -94,7 +94,7 @@ for (const { name, setting, code, ordered, does } of [
   });
 }
 
-describe('the store on a disk whose flush fails', { skip: withoutRecorder ?? false, timeout: 60_000 }, () => {
+describe('the store on a disk whose flush fails', { skip: withoutRecorder ?? false }, () => {
   it('reports no success that the next start has lost, and runs once per Idempotency-Key across the restart', async t => {
     const directory = temporaryDirectory();
     let service = await start(t, directory);

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Limiter } from '../../src/access/limits/limiter.ts';
+import { openLimiter } from '../../src/access/limits/open.ts';
 import { systemClock, type TestClock, testClock } from '../../src/lib/clock.ts';
 import { HOUR_MS } from '../../src/lib/time.ts';
-import type { Limiter } from '../../src/limits/limiter.ts';
-import { openLimiter } from '../../src/limits/open.ts';
 import { countedCaller, verdictFields } from '../support/counted-caller.ts';
 import { onEachEngine, silent } from '../support/engines.ts';
 import { describeUnless } from '../support/selection.ts';

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createCategory, updateCategory } from '../../src/categories/categories.ts';
-import { deleteCategory } from '../../src/categories/deletion.ts';
-import { mergeCategory } from '../../src/categories/merge/merge.ts';
-import { eventsOf } from '../../src/events/log.ts';
-import { createHold, extendHold, releaseHold } from '../../src/holds/holds.ts';
 import { testClock } from '../../src/lib/clock.ts';
 import { formatTime } from '../../src/lib/time.ts';
-import { placeOrder } from '../../src/orders/orders.ts';
-import { approveOrder, cancelOrder, deliverOrder, returnOrder } from '../../src/orders/steps.ts';
-import { createPet, deletePet, getPet, replacePet, updatePet } from '../../src/pets/pets.ts';
-import { type Database, type EventKind, query, type Transaction } from '../../src/schema.ts';
+import { eventsOf } from '../../src/model/log/log.ts';
+import { type Database, type EventKind, query, type Transaction } from '../../src/model/schema.ts';
+import { createCategory, updateCategory } from '../../src/store/categories/categories.ts';
+import { deleteCategory } from '../../src/store/categories/deletion.ts';
+import { mergeCategory } from '../../src/store/category-merge/merge.ts';
+import { createHold, extendHold, releaseHold } from '../../src/store/holds/holds.ts';
+import { placeOrder } from '../../src/store/orders/orders.ts';
+import { approveOrder, cancelOrder, deliverOrder, returnOrder } from '../../src/store/orders/steps.ts';
+import { createPet, deletePet, getPet, replacePet, updatePet } from '../../src/store/pets/pets.ts';
 import { onEachEngine, onPostgres } from '../support/engines.ts';
 import { openBlocker } from '../support/lock-waits.ts';
 

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
-import type { Delivery } from '../../src/deliveries/delivery.ts';
-import type { PublicEvent } from '../../src/events/public/public-event.ts';
-import type { Message } from '../../src/messages/message.ts';
+import type { Delivery } from '../../src/model/delivery.ts';
+import type { Message } from '../../src/model/message.ts';
+import type { PublicEvent } from '../../src/model/public-event.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { long, skipFor } from '../support/selection.ts';
 import { newProcessKey, type Process, send, spawnService } from '../support/serving.ts';
@@ -15,7 +15,7 @@ import { startSmtpServer } from '../support/smtp-server.ts';
 import { StoreLoad } from '../support/store-load.ts';
 import { storedAt, storedIn } from '../support/stored.ts';
 import { ValkeyServer, withoutValkeyServer } from '../support/valkey-server.ts';
-import { everyItem, MessageLoad, StreamReader, UnreliableReceiver } from '../support/webhooks-load.ts';
+import { everyItem, MessageLoad, StreamReader, UnreliableReceiver } from './webhooks-load.ts';
 
 /** On PostgreSQL one of two nodes is killed, in turns. */
 const NODES = { sqlite: 1, postgres: 2 };
@@ -43,7 +43,6 @@ interface Mailed {
 
 describe('Kills under load, with a receiver that fails at random', {
   concurrency: 2,
-  timeout: long ? 1_800_000 : 240_000,
 }, () => {
   overEachEngine(engine => {
     const rounds = ROUNDS[engine.name];

@@ -16,7 +16,7 @@ const MESSAGES = 50;
 const START = Date.parse('2026-11-21T12:00:00Z');
 const DAY = 86_400_000;
 
-describe(`jobs, after ${ROUNDS} kills while they run`, { timeout: long ? 600_000 : 120_000 }, () => {
+describe(`jobs, after ${ROUNDS} kills while they run`, () => {
   it('run once each in the next process: expiry, delivery and retention', async t => {
     const directory = await mkdtemp(join(tmpdir(), 'petstore-work-kill-'));
     let running: Process | undefined;

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { routes } from '../../src/api.ts';
-import type { AuditEntry } from '../../src/audit/entry.ts';
-import { revokeKey } from '../../src/keys/keys.ts';
-import { newToken, parseToken } from '../../src/keys/token.ts';
+import type { AuditEntry } from '../../src/access/audit/entry.ts';
+import { revokeKey } from '../../src/access/keys/keys.ts';
+import { newToken, parseToken } from '../../src/access/keys/token.ts';
 import type { Route } from '../../src/lib/http/route.ts';
-import { type Params, query } from '../../src/schema.ts';
+import { type Params, query } from '../../src/model/schema.ts';
+import { routes } from '../../src/views/api.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
-import { type ExampleStore, openExampleStore, prepare, sendExample } from '../support/examples.ts';
+import { anew, type ExampleStore, openExampleStore, prepare, sendExample } from '../support/examples.ts';
 import { type Reply, send } from '../support/serving.ts';
 import { waitUntil } from '../support/wait-until.ts';
 
@@ -20,32 +20,36 @@ overEachEngine(engine => {
   const open = async () => openExampleStore({ environment: await engine.settings() });
 
   describe('every operation that changes something', () => {
+    let shared: ExampleStore;
+    before(async () => {
+      shared = await open();
+    });
+    after(() => shared?.serving.stop());
+
     for (const route of changes) {
       it(`${route.operationId} leaves an entry per change with its key, request id and address`, async () => {
-        const store = await open();
-        try {
-          const example = route.examples.find(({ status }) => status < 300)!;
-          const key = store.keys[example.as ?? 'owner'];
-          await prepare(example, store);
-          const before = await countChanges(store);
-          const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
-          const traced = { 'x-request-id': 'traced', 'idempotency-key': 'once', traceparent };
-          assert.equal((await sendExample(route, example, store, traced)).status, example.status);
+        const store = await anew(shared);
+        const example = route.examples.find(({ status }) => status < 300)!;
+        const key = store.keys[example.as ?? 'owner'];
+        await prepare(example, store);
+        const before = await countChanges(store);
+        const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+        const requestId = `traced-${route.operationId}`;
+        const traced = { 'x-request-id': requestId, 'idempotency-key': requestId, traceparent };
+        const { status, text } = await sendExample(route, example, store, traced);
+        assert.equal(status, example.status, text);
 
-          // An import changes something once its job runs.
-          await waitUntil(async () => (await entriesOf(store, key, 'requestId=traced')).length > 0);
-          const entries = await entriesOf(store, key, 'requestId=traced');
-          assert.equal(entries.length, (await countChanges(store)) - before);
-          for (const { keyId, requestId, address, traceparent: trace } of entries) {
-            assert.deepEqual([keyId, requestId, address, trace], [idOf(key), 'traced', '127.0.0.1', traceparent]);
-          }
-          // A replay changes nothing, so it has no entry.
-          await sendExample(route, example, store, { ...traced, 'x-request-id': 'replayed' });
-          if (route.method === 'POST' || route.method === 'PATCH') {
-            assert.deepEqual(await entriesOf(store, key, 'requestId=replayed'), []);
-          }
-        } finally {
-          await store.serving.stop();
+        // An import changes something once its job runs.
+        await waitUntil(async () => (await entriesOf(store, key, `requestId=${requestId}`)).length > 0);
+        const entries = await entriesOf(store, key, `requestId=${requestId}`);
+        assert.equal(entries.length, (await countChanges(store)) - before);
+        for (const { keyId, requestId: id, address, traceparent: trace } of entries) {
+          assert.deepEqual([keyId, id, address, trace], [idOf(key), requestId, '127.0.0.1', traceparent]);
+        }
+        // A replay changes nothing, so it has no entry.
+        await sendExample(route, example, store, { ...traced, 'x-request-id': `replayed-${route.operationId}` });
+        if (route.method === 'POST' || route.method === 'PATCH') {
+          assert.deepEqual(await entriesOf(store, key, `requestId=replayed-${route.operationId}`), []);
         }
       });
     }

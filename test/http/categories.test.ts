@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { createAccount } from '../../src/accounts/accounts.ts';
+import { createAccount } from '../../src/access/accounts/accounts.ts';
 import { testClock } from '../../src/lib/clock.ts';
 import { type Reply, type SendOptions, send, serve, type TestService } from '../support/serving.ts';
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
-import { eventsOf } from '../../src/events/log.ts';
-import { rotateKey } from '../../src/keys/keys.ts';
+import { rotateKey } from '../../src/access/keys/keys.ts';
+import { queueEmail } from '../../src/access/sessions/emails.ts';
 import { testClock } from '../../src/lib/clock.ts';
-import { type Database, type Query, query } from '../../src/schema.ts';
-import { queueEmail } from '../../src/sessions/emails.ts';
+import { eventsOf } from '../../src/model/log/log.ts';
+import { type Database, type Query, query } from '../../src/model/schema.ts';
 import { type Caller, newCaller } from '../support/caller.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';

@@ -1,11 +1,18 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { routes as allRoutes } from '../../src/api.ts';
-import type { IssuedKey } from '../../src/keys/key.ts';
 import type { Example, Route } from '../../src/lib/http/route.ts';
-import { query } from '../../src/schema.ts';
+import type { IssuedKey } from '../../src/model/key.ts';
+import { query } from '../../src/model/schema.ts';
+import { routes as allRoutes } from '../../src/views/api.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
-import { type ExampleStore, openExampleStore, prepare, type SentExample, sendExample } from '../support/examples.ts';
+import {
+  anew,
+  type ExampleStore,
+  openExampleStore,
+  prepare,
+  type SentExample,
+  sendExample,
+} from '../support/examples.ts';
 import { assertApiResponse, type Reply, send, serve, type TestService } from '../support/serving.ts';
 
 const routes = allRoutes as readonly Route<never>[];
@@ -19,19 +26,16 @@ function firstExample(route: Route<never>): Example {
   return example;
 }
 
-/** Runs work with a store in which the preceding examples of an example have run. */
-async function within(
-  example: Example,
-  work: (store: ExampleStore) => Promise<void>,
-  environment: Record<string, string> = {},
-): Promise<void> {
-  const store = await openExampleStore({ environment });
-  try {
-    await prepare(example, store);
-    await work(store);
-  } finally {
-    await store.serving.stop();
-  }
+/** The store of all changes in this file. */
+let changed: ExampleStore | undefined;
+after(() => changed?.serving.stop());
+
+/** Runs work with new resources, for which the preceding examples of an example have run. */
+async function within(example: Example, work: (store: ExampleStore) => Promise<void>): Promise<void> {
+  changed ??= await openExampleStore();
+  const store = await anew(changed);
+  await prepare(example, store);
+  await work(store);
 }
 
 /** Returns the route that reads the resource of a path: the longest prefix that has one. */
@@ -58,7 +62,9 @@ const codeOf = ({ body }: SentExample) => (body as { code?: string } | undefined
 describe('every read', () => {
   for (const route of reading) {
     describe(`of ${route.operationId}`, () => {
-      const example = firstExample(route);
+      const first = firstExample(route);
+      // The log of requests grows with each of them; entries of no request are the same each time.
+      const example = route.operationId === 'listRequests' ? { ...first, query: 'requestId=none' } : first;
       let store: ExampleStore;
       before(async () => {
         store = await openExampleStore();

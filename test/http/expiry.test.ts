@@ -1,18 +1,19 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { nowOf } from '../../src/deployment.ts';
-import { createHold, extendHold, getHold, releaseHold } from '../../src/holds/holds.ts';
+import { nowOf } from '../../src/access/deployment.ts';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
 import { etagOf } from '../../src/lib/etag.ts';
 import { COMMIT_MARGIN_MS } from '../../src/lib/storage/deadlines.ts';
 import { formatTime } from '../../src/lib/time.ts';
-import { APPROVAL_PERIOD_MS, getOrder, placeOrder } from '../../src/orders/orders.ts';
-import { approveOrder, cancelOrder } from '../../src/orders/steps.ts';
-import { expireReservations } from '../../src/pets/expiry.ts';
-import { listPets } from '../../src/pets/list.ts';
-import { createPet, getPet, updatePet } from '../../src/pets/pets.ts';
-import type { Database, Transaction } from '../../src/schema.ts';
+import { APPROVAL_PERIOD_MS } from '../../src/model/rules.ts';
+import type { Database, Transaction } from '../../src/model/schema.ts';
+import { createHold, extendHold, getHold, releaseHold } from '../../src/store/holds/holds.ts';
+import { getOrder, placeOrder } from '../../src/store/orders/orders.ts';
+import { approveOrder, cancelOrder } from '../../src/store/orders/steps.ts';
+import { expireReservations } from '../../src/store/pets/expiry.ts';
+import { listPets } from '../../src/store/pets/list.ts';
+import { createPet, getPet, updatePet } from '../../src/store/pets/pets.ts';
 import { type Engine, onEachEngine, onPostgres, type TestLocation } from '../support/engines.ts';
 import { openBlocker } from '../support/lock-waits.ts';
 

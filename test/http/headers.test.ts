@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { routes } from '../../src/api.ts';
-import type { IssuedKey } from '../../src/keys/key.ts';
 import { impliedHeadersOf } from '../../src/lib/http/route.ts';
+import type { IssuedKey } from '../../src/model/key.ts';
+import { routes } from '../../src/views/api.ts';
 import {
   assertApiResponse,
   assertError,

@@ -3,8 +3,8 @@ import { randomInt } from 'node:crypto';
 import { after, before, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { routes as allRoutes } from '../../src/api.ts';
 import type { Route } from '../../src/lib/http/route.ts';
+import { routes as allRoutes } from '../../src/views/api.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { long } from '../support/selection.ts';
 import {

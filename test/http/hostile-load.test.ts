@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { assertApiResponse, send, sendRaw, serve, type TestService } from '../support/serving.ts';
 
-/** Nobody may be held up for longer by what somebody else sends. */
+/** Nobody may be held up for longer by what somebody else sends, in processor time of the main thread. */
 const HELD_UP_MS = 50;
-/** The machine does other things as well: what holds the program up itself does so at every try. */
+/** Garbage of earlier requests is collected at some tries; what holds the program up itself does so at every try. */
 const TRIES = 6;
 
 const MIB = 1024 * 1024;
@@ -105,7 +104,7 @@ describe('the event loop is blocked for at most 50 ms', () => {
     });
   }
 
-  it('while another process holds the write lock, reads continue, and writes wait or return 503', async t => {
+  it('while another process holds the write lock, reads continue, and writes wait or return 503', async () => {
     const file = serving.file;
     const script = `
       import Database from 'better-sqlite3';
@@ -121,12 +120,14 @@ describe('the event loop is blocked for at most 50 ms', () => {
 
     const write = () => send(`${base}/pets`, { method: 'POST', key, body: { name: 'Minka', categoryId: 2 } });
     const waiting = Promise.all([write(), write()]);
-    t.diagnostic(
-      await heldUp(async () => {
-        const until = performance.now() + 250;
-        while (performance.now() < until) assert.equal((await send(`${base}/pets?limit=5`, { key })).status, 200);
-      }),
-    );
+    let waited = false;
+    waiting.finally(() => {
+      waited = true;
+    });
+    for (let read = 0; read < 10; read++) {
+      assert.equal((await send(`${base}/pets?limit=5`, { key })).status, 200);
+      assert.ok(!waited, 'the reads are answered first');
+    }
     for (const reply of await waiting) {
       assert.equal(reply.status, 503);
       assertApiResponse(reply);
@@ -144,18 +145,35 @@ describe('the event loop is blocked for at most 50 ms', () => {
   async function heldUp(work: () => Promise<void>): Promise<string> {
     const tries: number[] = [];
     while (tries.length < TRIES) {
-      const monitor = monitorEventLoopDelay({ resolution: 1 });
-      monitor.enable();
-      await pause(3);
-      await work();
-      await pause(3);
-      monitor.disable();
-      tries.push(monitor.max / 1e6);
+      tries.push(await longestTurn(work));
       if (tries.at(-1)! <= HELD_UP_MS) return `${tries.map(Math.round).join(', ')} ms`;
     }
     assert.fail(`held up for ${tries.map(Math.round).join(', ')} ms`);
   }
 });
+
+/** Returns the processor time of the longest turn of the event loop during some work, in milliseconds. */
+async function longestTurn(work: () => Promise<void>): Promise<number> {
+  let longest = 0;
+  let before = processorMs();
+  let ended = false;
+  const measure = () => {
+    const now = processorMs();
+    longest = Math.max(longest, now - before);
+    before = now;
+    if (!ended) setImmediate(measure);
+  };
+  measure();
+  await work();
+  ended = true;
+  measure();
+  return longest;
+}
+
+function processorMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+}
 
 /** A text of almost 1 MiB. */
 function filled(prefix: string, unit: (index: number) => string, suffix: string): string {

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { routes as allRoutes } from '../../src/api.ts';
-import type { IssuedKey } from '../../src/keys/key.ts';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
 import { type Route, takesIdempotencyKey } from '../../src/lib/http/route.ts';
-import { type Database, query } from '../../src/schema.ts';
+import type { IssuedKey } from '../../src/model/key.ts';
+import { type Database, query } from '../../src/model/schema.ts';
+import { routes as allRoutes } from '../../src/views/api.ts';
 import { overEachEngine, overPostgres } from '../support/engines-over-http.ts';
 import {
+  anew,
   type ExampleStore,
   examplesAt,
   openExampleStore,
@@ -42,6 +43,15 @@ async function rowsIn(database: Database): Promise<Record<string, number>> {
 }
 
 describe('every operation that takes an Idempotency-Key', () => {
+  let shared: ExampleStore;
+  /** A store that nothing succeeds in. */
+  let unchanged: ExampleStore;
+  let keys = 0;
+  before(async () => {
+    [shared, unchanged] = await Promise.all([openExampleStore(), openExampleStore()]);
+  });
+  after(() => Promise.all([shared?.serving.stop(), unchanged?.serving.stop()]));
+
   it('is a POST or a PATCH', () => {
     for (const { operationId, method } of routes) {
       assert.equal(
@@ -58,7 +68,8 @@ describe('every operation that takes an Idempotency-Key', () => {
         const { serving, clock } = store;
         const example = route.examples.find(({ code }) => code === undefined)!;
         await prepare(example, store);
-        const once = () => sendExample(route, example, store, { 'idempotency-key': 'a-key' });
+        const key = { 'idempotency-key': `a-key-${++keys}` };
+        const once = () => sendExample(route, example, store, key);
         const first = await once();
         assert.equal(first.status, example.status, first.text);
         assert.equal(first.headers.get('idempotency-replayed'), null);
@@ -81,10 +92,7 @@ describe('every operation that takes an Idempotency-Key', () => {
         assert.notEqual(retry.headers.get('x-request-id'), first.headers.get('x-request-id'));
         assert.deepEqual(await rowsIn(serving.app.databases.production), rows);
 
-        const strict = await sendExample(route, example, store, {
-          'idempotency-key': 'a-key',
-          prefer: 'handling=strict',
-        });
+        const strict = await sendExample(route, example, store, { ...key, prefer: 'handling=strict' });
         assert.deepEqual([strict.status, strict.text], [first.status, text]);
         assert.equal(strict.headers.get('preference-applied'), 'handling=strict');
 
@@ -93,24 +101,23 @@ describe('every operation that takes an Idempotency-Key', () => {
         const other = file
           ? { ...example, file: { ...file, base64: Buffer.from(`${atob(file.base64)}.`, 'latin1').toString('base64') } }
           : { ...example, body: { ...(example.body as object | undefined), more: 1 } };
-        const reused = await sendExample(route, other, store, { 'idempotency-key': 'a-key' });
+        const reused = await sendExample(route, other, store, key);
         assert.deepEqual([reused.status, (reused.body as { code: string }).code], [422, 'idempotency_key_reused']);
       });
     });
 
     it(`${route.operationId} stores nothing for an error`, async () => {
-      await within(async store => {
-        for (const example of route.examples.filter(({ code, given }) => code !== undefined && given === undefined)) {
-          const refused = await sendExample(route, example, store, { 'idempotency-key': 'a-key' });
-          assert.equal(refused.status, example.status, refused.text);
-        }
-        assert.equal((await store.serving.app.databases.production.first(storedAnswers, {}))!.rows, 0);
-      });
+      const stored = async () => (await unchanged.serving.app.databases.production.first(storedAnswers, {}))!.rows;
+      for (const example of route.examples.filter(({ code, given }) => code !== undefined && given === undefined)) {
+        const refused = await sendExample(route, example, unchanged, { 'idempotency-key': 'a-key' });
+        assert.equal(refused.status, example.status, refused.text);
+      }
+      assert.equal(await stored(), 0);
     });
 
     it(`${route.operationId} rejects the key of another request`, async () => {
       await within(async store => {
-        const key = { 'idempotency-key': 'a-key' };
+        const key = { 'idempotency-key': `a-key-${++keys}` };
         const example = route.examples.find(({ code }) => code === undefined)!;
         const create = routes.find(({ operationId }) => operationId === 'createPet')!;
         const { file: _, ...rest } = example;
@@ -138,12 +145,7 @@ describe('every operation that takes an Idempotency-Key', () => {
   }
 
   async function within(work: (store: ExampleStore) => Promise<void>): Promise<void> {
-    const store = await openExampleStore();
-    try {
-      await work(store);
-    } finally {
-      await store.serving.stop();
-    }
+    await work(await anew(shared));
   }
 });
 

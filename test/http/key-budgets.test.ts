@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { listBans } from '../../src/access/limits/bans.ts';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
-import { listBans } from '../../src/limits/bans.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { assertApiResponse, type Reply, send, serve, type TestService } from '../support/serving.ts';
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { updateAccount } from '../../src/accounts/accounts.ts';
+import { updateAccount } from '../../src/access/accounts/accounts.ts';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
-import type { PlanName } from '../../src/plans/plan.ts';
+import type { PlanName } from '../../src/model/plan.ts';
 import { long } from '../support/selection.ts';
 import { assertApiResponse, dial, type Reply, send, sendRaw, serve, type TestService } from '../support/serving.ts';
 

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { createAccount } from '../../src/accounts/accounts.ts';
-import type { IssuedKey } from '../../src/keys/key.ts';
+import { createAccount } from '../../src/access/accounts/accounts.ts';
 import { testClock } from '../../src/lib/clock.ts';
 import { DAY_MS } from '../../src/lib/time.ts';
+import type { IssuedKey } from '../../src/model/key.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { long } from '../support/selection.ts';
 import {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { metrics } from '../../src/metrics/metrics.ts';
+import { metrics } from '../../src/operate/metrics/metrics.ts';
 import { overEachEngine, overPostgres } from '../support/engines-over-http.ts';
 import { parseMetrics, sampleOf } from '../support/prometheus.ts';
 import { startProxy } from '../support/proxy.ts';
@@ -79,7 +79,10 @@ overPostgres(engine => {
     const proxy = await startProxy({ host: hostname, port: Number(port || 5432) });
     t.after(() => proxy.close());
     const url = Object.assign(new URL(direct), { hostname: '127.0.0.1', port: `${proxy.port}` }).href;
-    const service = await serve({ environment: { PETSTORE_DATABASE_URL: url, PETSTORE_METRICS_PORT: '0' } });
+    const service = await serve({
+      timeoutScale: 1,
+      environment: { PETSTORE_DATABASE_URL: url, PETSTORE_METRICS_PORT: '0' },
+    });
     t.after(() => service.stop());
     const ofProduction = { deployment: 'production' };
     assert.equal(sampleOf(await scrape(service), 'petstore_webhook_deliveries_pending', ofProduction), 0);

@@ -3,12 +3,12 @@ import { readdirSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
-import { readConfig } from '../../src/config.ts';
 import { testClock } from '../../src/lib/clock.ts';
-import { openPhotoStore } from '../../src/photos/files/open.ts';
-import { findPhoto } from '../../src/photos/references.ts';
-import { deleteUnused } from '../../src/photos/sweep.ts';
-import { type Params, query } from '../../src/schema.ts';
+import { readConfig } from '../../src/model/config.ts';
+import { openPhotoStore } from '../../src/model/photo-files/open.ts';
+import { type Params, query } from '../../src/model/schema.ts';
+import { findPhoto } from '../../src/store/photo-references.ts';
+import { deleteUnused } from '../../src/store/photos/sweep.ts';
 import { hashOf, image, upload } from '../support/photos.ts';
 import { openS3Server, type S3Server } from '../support/s3-server.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
@@ -207,8 +207,8 @@ describe('photos in a bucket', () => {
   it('shows the sample animals of staging with their photos', async t => {
     const samples = await openS3Server();
     t.after(() => samples.close());
-    const { samplePhotos } = await import('../../src/seeds/photos.ts');
-    const { seedStaging } = await import('../../src/seeds/staging.ts');
+    const { samplePhotos } = await import('../../src/operate/seeds/photos.ts');
+    const { seedStaging } = await import('../../src/operate/seeds/staging.ts');
     const settings = { ...samples.environment, PETSTORE_DATA_DIR: temporaryDirectory() };
     const staging = await serve({ environment: settings });
     t.after(() => staging.stop());

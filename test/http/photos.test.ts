@@ -3,7 +3,7 @@ import { readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import sharp from 'sharp';
-import { findPhoto } from '../../src/photos/references.ts';
+import { findPhoto } from '../../src/store/photo-references.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { hashOf, image, upload } from '../support/photos.ts';
 import { type Reply, send, serve, type TestService } from '../support/serving.ts';

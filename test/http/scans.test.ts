@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { recordEvents } from '../../src/events/log.ts';
-import type { Database } from '../../src/schema.ts';
+import { recordEvents } from '../../src/model/log/log.ts';
+import type { Database } from '../../src/model/schema.ts';
 import { overEachEngine, type ServedEngine } from '../support/engines-over-http.ts';
 import { assertApiResponse, dial, send, serve, type TestService } from '../support/serving.ts';
 import { waitUntil } from '../support/wait-until.ts';

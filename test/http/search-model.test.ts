@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import fc from 'fast-check';
-import { replaceOrganization } from '../../src/organizations/organizations.ts';
-import { createPet } from '../../src/pets/pets.ts';
+import { replaceOrganization } from '../../src/store/organizations/organizations.ts';
+import { createPet } from '../../src/store/pets/pets.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { long } from '../support/selection.ts';
 import { send, serve, type TestService } from '../support/serving.ts';

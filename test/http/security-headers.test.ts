@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import type { IssuedKey } from '../../src/keys/key.ts';
+import type { IssuedKey } from '../../src/model/key.ts';
 import { send, sendRaw, serve, type TestService } from '../support/serving.ts';
 
 describe('security and cache headers', () => {

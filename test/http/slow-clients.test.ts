@@ -99,7 +99,7 @@ describe('five thousand slow clients', () => {
 
   async function startSlow() {
     const { port } = new URL(service.urls.production);
-    const program = new URL('../support/slow-callers.ts', import.meta.url).pathname;
+    const program = new URL('./slow-callers.ts', import.meta.url).pathname;
     const child = spawn(process.execPath, [program, port, String(SLOW), key], { stdio: ['pipe', 'pipe', 'inherit'] });
     const lines = createInterface(child.stdout);
     const exited = once(child, 'exit');

@@ -186,10 +186,10 @@ it('loads the code of traces only if a collector is named', async t => {
     t.after(() => service.remove());
     await service.stop();
     assert.match(service.log(), /src\/lib\/http\/server\/server\.ts/);
-    return [...new Set(service.log().match(/src\/(lib\/)?tracing\/.*/g))].sort();
+    return [...new Set(service.log().match(/src\/(lib|operate)\/tracing\/.*/g))].sort();
   };
   assert.deepEqual(await loaded({}), []);
   const collector = await startCollector();
   t.after(() => collector.close());
-  assert.ok((await loaded({ PETSTORE_OTLP_URL: collector.url })).includes('src/tracing/tracing.ts'));
+  assert.ok((await loaded({ PETSTORE_OTLP_URL: collector.url })).includes('src/operate/tracing/tracing.ts'));
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { revokeKey } from '../../src/keys/keys.ts';
+import { revokeKey } from '../../src/access/keys/keys.ts';
 import { send, serve } from '../support/serving.ts';
 
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createAccount } from '../../src/accounts/accounts.ts';
-import { eventsOf } from '../../src/events/log.ts';
-import { nextDueTimes } from '../../src/jobs.ts';
+import { createAccount } from '../../src/access/accounts/accounts.ts';
 import { testClock } from '../../src/lib/clock.ts';
 import { DAY_MS } from '../../src/lib/time.ts';
+import { eventsOf } from '../../src/model/log/log.ts';
+import { nextDueTimes } from '../../src/operate/jobs.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
 import { type ReceivedMail, startSmtpServer } from '../support/smtp-server.ts';

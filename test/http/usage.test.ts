@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { createAccount } from '../../src/accounts/accounts.ts';
-import { eventsOf } from '../../src/events/log.ts';
-import { revokeKey } from '../../src/keys/keys.ts';
-import { newToken } from '../../src/keys/token.ts';
+import { createAccount } from '../../src/access/accounts/accounts.ts';
+import { revokeKey } from '../../src/access/keys/keys.ts';
+import { newToken } from '../../src/access/keys/token.ts';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
-import { query } from '../../src/schema.ts';
+import { eventsOf } from '../../src/model/log/log.ts';
+import { query } from '../../src/model/schema.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { type Reply, send, serve, type TestService } from '../support/serving.ts';
 

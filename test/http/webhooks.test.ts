@@ -4,7 +4,7 @@ import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import { UserError } from '../../src/lib/user-error.ts';
-import { query } from '../../src/schema.ts';
+import { query } from '../../src/model/schema.ts';
 import { newCaller } from '../support/caller.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { serve } from '../support/serving.ts';

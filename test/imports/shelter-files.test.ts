@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, it } from 'node:test';
-import { presetNames } from '../../src/exports/presets.ts';
+import { presetNames } from '../../src/store/exports/presets.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { type Reply, send, serve, type TestService } from '../support/serving.ts';
 import { waitUntil } from '../support/wait-until.ts';

@@ -1,5 +1,5 @@
-import type { OrderStatus } from '../../src/orders/order.ts';
-import type { NewPet, PetPatch, Price } from '../../src/pets/pet.ts';
+import type { OrderStatus } from '../../src/model/order.ts';
+import type { NewPet, PetPatch, Price } from '../../src/model/pet.ts';
 import { holdAt, type Model, type ModelPet, type ModelReservation, orderAt, reservationAt } from './model.ts';
 import type { Operation } from './operation.ts';
 

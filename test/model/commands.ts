@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { NewPet, PetPatch } from '../../src/pets/pet.ts';
+import type { NewPet, PetPatch } from '../../src/model/pet.ts';
 
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;

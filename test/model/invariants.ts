@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import type { Actor, Event } from '../../src/events/event.ts';
-import { eventsOf } from '../../src/events/log.ts';
-import type { PetEventData } from '../../src/pets/change.ts';
-import { petHistory } from '../../src/pets/history.ts';
-import type { PetState } from '../../src/pets/pet.ts';
-import { type Database, type EventKind, type Params, query } from '../../src/schema.ts';
+import type { Actor, Event } from '../../src/model/log/event.ts';
+import { eventsOf } from '../../src/model/log/log.ts';
+import type { PetState } from '../../src/model/pet.ts';
+import { type Database, type EventKind, type Params, query } from '../../src/model/schema.ts';
+import type { PetEventData } from '../../src/store/pets/change.ts';
+import { petHistory } from '../../src/store/pets/history.ts';
 import { holdVersion, orderVersion, petVersion } from '../support/versions.ts';
 import { holdAt, type Model, orderAt, reservationAt } from './model.ts';
 

@@ -1,5 +1,5 @@
-import type { Actor } from '../../src/events/event.ts';
-import type { PetStatus } from '../../src/pets/pet.ts';
+import type { Actor } from '../../src/model/log/event.ts';
+import type { PetStatus } from '../../src/model/pet.ts';
 import type { HoldView, OrderView, PetView } from './operation.ts';
 
 /** The expected state of the store, in maps. As in the store, an expiry is applied by the next change. */

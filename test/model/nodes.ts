@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/lib/clock.ts';
 import { COMMIT_MARGIN_MS } from '../../src/lib/storage/deadlines.ts';
-import type { Database } from '../../src/schema.ts';
+import type { Database } from '../../src/model/schema.ts';
 import type { Engine } from '../support/engines.ts';
 
 /**

@@ -1,6 +1,6 @@
-import type { Actor } from '../../src/events/event.ts';
-import type { OrderStatus } from '../../src/orders/order.ts';
-import type { NewPet, PetPatch, PetStatus } from '../../src/pets/pet.ts';
+import type { Actor } from '../../src/model/log/event.ts';
+import type { OrderStatus } from '../../src/model/order.ts';
+import type { NewPet, PetPatch, PetStatus } from '../../src/model/pet.ts';
 
 /** An operation with the ids of its resources. `etag` is the value of If-Match. */
 export type Operation =

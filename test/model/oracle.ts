@@ -1,5 +1,5 @@
-import type { ErrorCode } from '../../src/errors.ts';
-import type { OrderStatus } from '../../src/orders/order.ts';
+import type { ErrorCode } from '../../src/model/errors.ts';
+import type { OrderStatus } from '../../src/model/order.ts';
 import { canSeeHold, canSeeOrder, heldBy, holdAt, type Model, orderAt, petAt, reservationAt } from './model.ts';
 import { etagOf, type Operation } from './operation.ts';
 

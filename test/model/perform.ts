@@ -1,14 +1,14 @@
-import { problem } from '../../src/errors.ts';
-import type { HoldRow } from '../../src/holds/hold.ts';
-import { createHold, extendHold, releaseHold } from '../../src/holds/holds.ts';
 import { Problem } from '../../src/lib/http/problem.ts';
 import type { PreconditionCheck } from '../../src/lib/http/route.ts';
 import { formatTime } from '../../src/lib/time.ts';
-import type { OrderRow } from '../../src/orders/order.ts';
-import { placeOrder } from '../../src/orders/orders.ts';
-import { approveOrder, cancelOrder, deliverOrder, returnOrder } from '../../src/orders/steps.ts';
-import { createPet, deletePet, getPet, replacePet, updatePet } from '../../src/pets/pets.ts';
-import type { Database, Transaction } from '../../src/schema.ts';
+import { problem } from '../../src/model/errors.ts';
+import type { HoldRow } from '../../src/model/hold.ts';
+import type { OrderRow } from '../../src/model/order.ts';
+import type { Database, Transaction } from '../../src/model/schema.ts';
+import { createHold, extendHold, releaseHold } from '../../src/store/holds/holds.ts';
+import { placeOrder } from '../../src/store/orders/orders.ts';
+import { approveOrder, cancelOrder, deliverOrder, returnOrder } from '../../src/store/orders/steps.ts';
+import { createPet, deletePet, getPet, replacePet, updatePet } from '../../src/store/pets/pets.ts';
 import type { Done, HoldView, Operation, OrderView, Outcome, PetView } from './operation.ts';
 
 /** Runs an operation on the store in its own transaction. Returns problems, rethrows other errors. */

@@ -1,4 +1,4 @@
-import { type Actor, operator } from '../../src/events/event.ts';
+import { type Actor, operator } from '../../src/model/log/event.ts';
 import type { Command, RequestedStep, Tag, Which, Who } from './commands.ts';
 import { endsAfter, holdAt, type Model, orderAt, petAt } from './model.ts';
 import { type Account, etagOf, type Operation, type OrderView } from './operation.ts';

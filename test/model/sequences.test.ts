@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
-import type { Database } from '../../src/schema.ts';
+import type { Database } from '../../src/model/schema.ts';
 import { onEachEngine } from '../support/engines.ts';
 import { long } from '../support/selection.ts';
 import { assertHoldsAgree, assertListsAgree, assertOrdersAgree, assertPetsAgree, countOthers } from './agreement.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import type { Event } from '../../src/events/event.ts';
-import type { PetEventData } from '../../src/pets/change.ts';
-import type { PetReason, PetStatus } from '../../src/pets/pet.ts';
-import type { EventKind } from '../../src/schema.ts';
+import type { Event } from '../../src/model/log/event.ts';
+import type { PetReason, PetStatus } from '../../src/model/pet.ts';
+import type { EventKind } from '../../src/model/schema.ts';
+import type { PetEventData } from '../../src/store/pets/change.ts';
 import { holdVersion, orderVersion, petVersion } from '../support/versions.ts';
 import type { Done, Operation } from './operation.ts';
 

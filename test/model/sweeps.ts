@@ -1,7 +1,7 @@
-import { expireHolds } from '../../src/holds/expiry.ts';
-import { expireOrders } from '../../src/orders/expiry.ts';
-import { expireReservations } from '../../src/pets/expiry.ts';
-import type { Database } from '../../src/schema.ts';
+import type { Database } from '../../src/model/schema.ts';
+import { expireHolds } from '../../src/store/holds/expiry.ts';
+import { expireOrders } from '../../src/store/orders/expiry.ts';
+import { expireReservations } from '../../src/store/pets/expiry.ts';
 
 /** The functions that record all expiries of one kind. */
 export const sweeps = { pets: expireReservations, holds: repeated(expireHolds), orders: repeated(expireOrders) };

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
-import { getImport } from '../../src/imports/imports.ts';
+import { newBan } from '../../src/access/limits/bans.ts';
 import { testClock } from '../../src/lib/clock.ts';
-import { newBan } from '../../src/limits/bans.ts';
-import { countOwned } from '../../src/pets/counts.ts';
+import { getImport } from '../../src/store/imports/imports.ts';
+import { countOwned } from '../../src/store/pets/counts.ts';
 import { insertBan } from '../support/bans.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { describeUnless } from '../support/selection.ts';

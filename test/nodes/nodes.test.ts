@@ -205,7 +205,6 @@ describe('several nodes on one PostgreSQL', { skip, timeout: long ? 900_000 : 42
     const url = await makeDatabase(t);
     const first = await startNode(t, { PETSTORE_DATABASE_URL: url });
     const second = execute(launcher, ['serve', '--json'], {
-      timeout: 20_000,
       env: {
         ...process.env,
         PETSTORE_DATABASE_URL: url,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { getImport } from '../../src/imports/imports.ts';
+import { getImport } from '../../src/store/imports/imports.ts';
 import { createDatabase, migrateDatabase, onServer, run, withoutPostgres } from '../support/engines.ts';
 import { skipFor } from '../support/selection.ts';
 import { send, serve, type TestService } from '../support/serving.ts';

@@ -21,7 +21,7 @@ interface Nodes {
   readonly databaseUrl: string;
 }
 
-describe('orders on two nodes', { skip, timeout: long ? 600_000 : 120_000 }, () => {
+describe('orders on two nodes', { skip }, () => {
   overPostgres(engine => {
     it('accept one of 64 concurrent orders of a pet', async t => {
       const { nodes, keys } = await startNodes(t, engine);

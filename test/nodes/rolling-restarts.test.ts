@@ -36,7 +36,7 @@ const NOTICE_MS = 5000;
 
 const skip = skipFor(withoutPostgres ?? withoutValkeyServer);
 
-describe('two nodes behind the proxies of deploy/', { skip, timeout: 3_600_000 }, () => {
+describe('two nodes behind the proxies of deploy/', { skip }, () => {
   let database: Awaited<ReturnType<typeof createDatabase>>;
   let valkey: ValkeyServer;
   let key: string;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { deleteBatch } from '../../src/accounts/deletion/deletion.ts';
-import type { IssuedKey } from '../../src/keys/key.ts';
-import { createSandboxKey } from '../../src/keys/sandbox.ts';
-import { checks } from '../../src/verify/checks.ts';
+import { createSandboxKey } from '../../src/access/keys/sandbox.ts';
+import type { IssuedKey } from '../../src/model/key.ts';
+import { deleteBatch } from '../../src/operate/deletion/deletion.ts';
+import { checks } from '../../src/operate/verify/checks.ts';
 import { overEachEngine, type ServedEngine } from '../support/engines-over-http.ts';
 import { image, upload } from '../support/photos.ts';
 import { type Reply, type SendOptions, send, serve, type TestService } from '../support/serving.ts';

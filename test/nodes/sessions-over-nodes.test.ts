@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
-import { createAccount } from '../../src/accounts/accounts.ts';
-import { PasswordHasher } from '../../src/sessions/password-hasher.ts';
-import { storePassword } from '../../src/sessions/passwords.ts';
+import { createAccount } from '../../src/access/accounts/accounts.ts';
+import { PasswordHasher } from '../../src/access/sessions/password-hasher.ts';
+import { storePassword } from '../../src/access/sessions/passwords.ts';
 import { withoutPostgres } from '../support/engines.ts';
 import { overPostgres } from '../support/engines-over-http.ts';
 import { describeUnless } from '../support/selection.ts';

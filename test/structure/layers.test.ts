@@ -1,110 +1,18 @@
 import assert from 'node:assert/strict';
-import { globSync, readFileSync } from 'node:fs';
+import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { describe, test } from 'node:test';
 
-/** The layers of src, from the bottom to the top: a layer may import those before it, and itself. */
-const layers = [
-  'lib',
-  'error-codes.ts',
-  'errors.ts',
-  'categories/category.ts',
-  'photos/photo.ts',
-  'pets/profile.ts',
-  'pets/pet.ts',
-  'organizations/organization.ts',
-  'holds/hold.ts',
-  'orders/order.ts',
-  'messages/message.ts',
-  'events/public/public-event.ts',
-  'webhooks/webhook.ts',
-  'deliveries/delivery.ts',
-  'audit/refusal.ts',
-  'usage/logged-request.ts',
-  'schema.ts',
-  'migrations',
-  'facts.ts',
-  'places',
-  'newest-time.ts',
-  'database-size.ts',
-  'events',
-  'plans',
-  'photos/references.ts',
-  'photos/files',
-  'limits',
-  'accounts',
-  'keys',
-  'deployment.ts',
-  'idempotency',
-  'categories',
-  'organizations',
-  'pets',
-  'photos',
-  'exports',
-  'imports',
-  'categories/merge',
-  'inventory',
-  'holds',
-  'orders',
-  'messages',
-  'events/public',
-  'webhooks',
-  'deliveries',
-  'audit',
-  'usage',
-  'sessions',
-  'messages/visitors',
-  'accounts/usage',
-  'accounts/deletion',
-  'retention.ts',
-  'settings.ts',
-  'config.ts',
-  'backup',
-  'jobs.ts',
-  'backlog.ts',
-  'tracing',
-  'seeds',
-  'generated',
-  'api.ts',
-  'local-call.ts',
-  'accounts/export',
-  'urls.ts',
-  'openapi.ts',
-  'web',
-  'sessions/visits.ts',
-  'sessions/pages.ts',
-  'keys/views.ts',
-  'sessions/link-page.ts',
-  'sessions/list-page.ts',
-  'accounts/pages',
-  'keys/pages.ts',
-  'photos/pages',
-  'pets/pages',
-  'organizations/pages',
-  'web/front',
-  'imports/pages',
-  'usage/pages',
-  'web/operator',
-  'web/guides',
-  'web/reference',
-  'web/search',
-  'pages.ts',
-  'metrics',
-  'address.ts',
-  'resources.ts',
-  'app.ts',
-  'verify',
-  'copy',
-  'cli',
-];
+/** The wings of src, from the bottom to the top: a wing may import those before it, and itself. */
+const wings = ['lib', 'model', 'access', 'store', 'events', 'operate', 'views', 'web', 'main', 'cli'];
 
 /** The package that schemas are written with; any file may import it. */
 const SCHEMA_PACKAGE = 'typebox';
 
 /** The files that import each other outside package at run time. */
 const entryPoints: Record<string, string[]> = {
-  '@redis/client': ['limits/valkey.ts'],
+  '@redis/client': ['access/limits/valkey.ts'],
   aws4fetch: ['lib/bucket.ts'],
   'better-sqlite3': ['lib/storage/sqlite/connection.ts'],
   'find-my-way': ['lib/http/server/router.ts'],
@@ -112,10 +20,10 @@ const entryPoints: Record<string, string[]> = {
   'lean-qr': ['lib/html/qr-code.ts'],
   marked: ['lib/html/markdown.ts'],
   minisearch: ['web/search/search-index.ts'],
-  nodemailer: ['messages/email-sender.ts'],
+  nodemailer: ['store/messages/email-sender.ts'],
   pg: ['lib/storage/postgres/connection.ts'],
   pino: ['lib/log.ts'],
-  sharp: ['photos/files/encode.ts'],
+  sharp: ['model/photo-files/encode.ts'],
 };
 
 /** Folders of `lib` that may import only types of each other. */
@@ -155,28 +63,49 @@ function importsOf(file: string): Import[] {
   }));
 }
 
-/** Returns the layer of a file: the longest that names it or a folder above it. */
-const layerOf = (file: string) =>
-  layers.filter(layer => file === layer || file.startsWith(`${layer}/`)).sort((a, b) => b.length - a.length)[0];
+const wingOf = (file: string) => file.slice(0, file.indexOf('/'));
+/** Returns the room of a file: its folder in its wing, or the file itself if it is in no room. */
+const roomOf = (file: string) => (file.match(/^[^/]+\/[^/]+/) ?? [file])[0];
 const isOurs = (one: Import) => one.target.endsWith('.ts');
 const packageOf = (target: string) => target.match(/^(@[^/]+\/)?[^/]+/)![0];
 const described = (found: readonly Import[]) => found.map(({ file, target }) => `${file} imports ${target}`);
 
-describe('the layers of src', () => {
-  test('include every file', () => {
-    assert.deepEqual(
-      files.filter(file => layerOf(file) === undefined),
-      [],
-    );
+/** Returns the cycles of a graph, each as a path. */
+function cyclesOf(edges: readonly (readonly [from: string, to: string])[]): string[] {
+  const targets = Map.groupBy(edges, ([from]) => from);
+  const cycles: string[] = [];
+  const done = new Set<string>();
+  const walk = (node: string, path: readonly string[]) => {
+    if (path.includes(node)) cycles.push([...path.slice(path.indexOf(node)), node].join(' → '));
+    if (path.includes(node) || done.has(node)) return;
+    for (const [, target] of targets.get(node) ?? []) walk(target, [...path, node]);
+    done.add(node);
+  };
+  for (const node of targets.keys()) walk(node, []);
+  return cycles;
+}
+
+describe('the wings of src', () => {
+  test('are all listed, and include every file', () => {
+    assert.deepEqual(readdirSync(src).sort(), wings.toSorted());
   });
 
-  for (const [height, layer] of layers.entries()) {
-    const allowed = layers.slice(0, height + 1);
-    test(`${layer} imports only layers below it`, () => {
-      const up = imports.filter(one => layerOf(one.file) === layer && isOurs(one));
-      assert.deepEqual(described(up.filter(one => !allowed.includes(layerOf(one.target) ?? ''))), []);
+  for (const [height, wing] of wings.entries()) {
+    const allowed = wings.slice(0, height + 1);
+    test(`${wing} imports only wings below it`, () => {
+      const own = imports.filter(one => wingOf(one.file) === wing && isOurs(one));
+      assert.ok(own.length > 0);
+      assert.deepEqual(described(own.filter(one => !allowed.includes(wingOf(one.target)))), []);
     });
   }
+
+  test('have rooms that import each other one way, types included', () => {
+    const between = imports
+      .filter(isOurs)
+      .map(({ file, target }) => [roomOf(file), roomOf(target)] as const)
+      .filter(([from, to]) => from !== to);
+    assert.deepEqual(cyclesOf(between), []);
+  });
 
   for (const folder of independent) {
     test(`${folder} imports only types of the other techniques`, () => {
@@ -189,21 +118,12 @@ describe('the layers of src', () => {
   }
 
   test('lib does not mention pets', () => {
-    const mentions = files.filter(file => layerOf(file) === 'lib' && /\bpets?\b/i.test(codeOf(file)));
+    const mentions = files.filter(file => wingOf(file) === 'lib' && /\bpets?\b/i.test(codeOf(file)));
     assert.deepEqual(mentions, []);
   });
 
-  test('have no import cycles, type-only imports included', () => {
-    const circles: string[] = [];
-    const done = new Set<string>();
-    const walk = (file: string, path: readonly string[]) => {
-      if (path.includes(file)) circles.push([...path.slice(path.indexOf(file)), file].join(' → '));
-      if (path.includes(file) || done.has(file)) return;
-      for (const one of imports) if (one.file === file && isOurs(one)) walk(one.target, [...path, file]);
-      done.add(file);
-    };
-    for (const file of files) walk(file, []);
-    assert.deepEqual(circles, []);
+  test('have no import cycles among files, types included', () => {
+    assert.deepEqual(cyclesOf(imports.filter(isOurs).map(({ file, target }) => [file, target] as const)), []);
   });
 });
 
@@ -223,7 +143,7 @@ describe('outside packages', () => {
 
   test('leave the environment to the command line', () => {
     const readers = files
-      .filter(file => layerOf(file) !== 'cli')
+      .filter(file => wingOf(file) !== 'cli')
       .filter(file => /process\.env|\benv\b.*from 'node:process'/.test(readFileSync(join(src, file), 'utf8')));
     assert.deepEqual(readers, []);
   });

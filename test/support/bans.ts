@@ -1,5 +1,5 @@
-import type { Ban } from '../../src/limits/bans.ts';
-import { type Params, query } from '../../src/schema.ts';
+import type { Ban } from '../../src/access/limits/bans.ts';
+import { type Params, query } from '../../src/model/schema.ts';
 
 /** Bans a key; not with an event and a notification, as the limiter does. */
 export const insertBan = query((db, p: Params<Pick<Ban, 'keyId' | 'step' | 'bannedAt' | 'until'>>) =>

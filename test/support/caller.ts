@@ -1,4 +1,4 @@
-import { createAccount } from '../../src/accounts/accounts.ts';
+import { createAccount } from '../../src/access/accounts/accounts.ts';
 import { assertApiResponse, type Reply, send, type TestService } from './serving.ts';
 
 type Ask = (path: string, body?: unknown, headers?: Record<string, string>) => Promise<Reply>;

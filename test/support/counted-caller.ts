@@ -1,7 +1,7 @@
-import type { CountedCaller, Verdict } from '../../src/limits/limiter.ts';
-import { accountSubject, keySubject, sandboxAccountSubject, sandboxSubject } from '../../src/limits/subject.ts';
-import { type Budget, type Limits, plans } from '../../src/plans/plan.ts';
-import type { DeploymentName } from '../../src/schema.ts';
+import type { CountedCaller, Verdict } from '../../src/access/limits/limiter.ts';
+import { accountSubject, keySubject, sandboxAccountSubject, sandboxSubject } from '../../src/access/limits/subject.ts';
+import { type Budget, type Limits, plans } from '../../src/model/plan.ts';
+import type { DeploymentName } from '../../src/model/schema.ts';
 
 /** The caller of a request as the limiter sees it. */
 export interface CallerOptions {

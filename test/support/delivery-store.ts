@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import { createAccount } from '../../src/accounts/accounts.ts';
-import { deliveryJob } from '../../src/deliveries/delivery-job.ts';
-import { dispatch } from '../../src/deliveries/dispatch-job.ts';
-import type { DisabledWebhook } from '../../src/deliveries/record-result.ts';
-import { assignPositions, lastPosition } from '../../src/events/ordering.ts';
+import { createAccount } from '../../src/access/accounts/accounts.ts';
+import { deliveryJob } from '../../src/events/deliveries/delivery-job.ts';
+import { dispatch } from '../../src/events/deliveries/dispatch-job.ts';
+import type { DisabledWebhook } from '../../src/events/deliveries/record-result.ts';
+import { ownerOf } from '../../src/events/webhooks/secrets.ts';
 import { testClock } from '../../src/lib/clock.ts';
 import { createEncryptor } from '../../src/lib/encryption.ts';
 import { openOutgoingClient } from '../../src/lib/http/client/client.ts';
-import { createPet, updatePet } from '../../src/pets/pets.ts';
-import { type Database, type DeploymentName, type Params, query, type Transaction } from '../../src/schema.ts';
-import { ownerOf } from '../../src/webhooks/secrets.ts';
+import { assignPositions, lastPosition } from '../../src/model/log/ordering.ts';
+import { type Database, type DeploymentName, type Params, query, type Transaction } from '../../src/model/schema.ts';
+import { createPet, updatePet } from '../../src/store/pets/pets.ts';
 import type { Engine } from './engines.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 

@@ -1,5 +1,5 @@
-import { routes } from '../../src/api.ts';
 import type { Example, Route } from '../../src/lib/http/route.ts';
+import { routes } from '../../src/views/api.ts';
 import type { SentExample } from './examples.ts';
 
 let stores = 0;

@@ -3,12 +3,12 @@ import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { NewAccount } from '../../src/accounts/account.ts';
-import { createAccount } from '../../src/accounts/accounts.ts';
-import { routes } from '../../src/api.ts';
+import { createAccount } from '../../src/access/accounts/accounts.ts';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
 import type { Example, Route } from '../../src/lib/http/route.ts';
-import { query } from '../../src/schema.ts';
+import type { NewAccount } from '../../src/model/account.ts';
+import { query } from '../../src/model/schema.ts';
+import { routes } from '../../src/views/api.ts';
 import { ExampleIds } from './example-ids.ts';
 import { send, serve, type TestService } from './serving.ts';
 
@@ -295,7 +295,7 @@ function exampleNamed(name: string): [Route<never>, Example] {
 }
 
 /** The file of the recorded responses, which the OpenAPI document uses as examples. */
-export const responsesFile = new URL('../../src/generated/recorded-responses.json', import.meta.url);
+export const responsesFile = new URL('../../src/views/generated/recorded-responses.json', import.meta.url);
 
 /** Returns the text of that file for these responses, without those that have no body. */
 export function recordedResponses(sent: readonly SentExample[]): string {

@@ -1,7 +1,7 @@
-import { createAccount } from '../../src/accounts/accounts.ts';
-import { createKey } from '../../src/keys/keys.ts';
+import { createAccount } from '../../src/access/accounts/accounts.ts';
+import { createKey } from '../../src/access/keys/keys.ts';
 import type { RequestOrigin } from '../../src/lib/origin.ts';
-import type { Database, DeploymentName } from '../../src/schema.ts';
+import type { Database, DeploymentName } from '../../src/model/schema.ts';
 
 /** Creates the accounts 1 and 2, and a key of the first. Returns the origin of a request with this key. */
 export async function addImporters(

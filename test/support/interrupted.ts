@@ -1,4 +1,4 @@
-import type { Database, Transaction } from '../../src/schema.ts';
+import type { Database, Transaction } from '../../src/model/schema.ts';
 
 /** The message of the errors that `interruptions` throws. */
 export const INTERRUPTED = 'interrupted';

@@ -1,7 +1,7 @@
-import type { withIdempotency } from '../../src/idempotency/idempotency.ts';
+import type { withIdempotency } from '../../src/access/idempotency/idempotency.ts';
 import type { Clock } from '../../src/lib/clock.ts';
-import type { BoundSettings } from '../../src/plans/plan.ts';
-import type { Database } from '../../src/schema.ts';
+import type { BoundSettings } from '../../src/model/plan.ts';
+import type { Database } from '../../src/model/schema.ts';
 
 /** Returns a request with what `withIdempotency` reads of it. An empty key omits the header. */
 export function requestWithKey(
@@ -12,7 +12,7 @@ export function requestWithKey(
     context: { name: 'production', database, clock, bounds },
     caller: { accountId, plan: 'free', admin: false },
     ...{ body, path: {}, query: {}, operationId: 'aChange', origin: undefined },
-    header: (name: string) => (name === 'idempotency-key' && key !== '' ? key : undefined),
+    headers: key === '' ? {} : { 'idempotency-key': key },
   };
   return request as unknown as Parameters<typeof withIdempotency>[0];
 }

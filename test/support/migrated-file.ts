@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openSqlite } from '../../src/lib/storage/sqlite/database.ts';
-import { migrations } from '../../src/migrations/index.ts';
+import { migrations } from '../../src/model/migrations/index.ts';
 
 /** The file system in memory on Linux. */
 export const MEMORY: string = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
-import { type Actor, operator } from '../../src/events/event.ts';
-import { createHold } from '../../src/holds/holds.ts';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
-import { countOpen, isOpen } from '../../src/orders/open-orders.ts';
-import { type NewOrder, type NewOrderReturn, petIdsOf } from '../../src/orders/order.ts';
-import { getOrder, placeOrder } from '../../src/orders/orders.ts';
-import type { OrderWithSteps } from '../../src/orders/rows.ts';
-import { approveOrder, cancelOrder, deliverOrder, returnOrder } from '../../src/orders/steps.ts';
-import { countByStatus, countPets } from '../../src/pets/counts.ts';
-import type { NewPet, PetStatus } from '../../src/pets/pet.ts';
-import { createPet, getPet } from '../../src/pets/pets.ts';
-import { type Database, type Params, query } from '../../src/schema.ts';
+import { type Actor, operator } from '../../src/model/log/event.ts';
+import { type NewOrder, type NewOrderReturn, petIdsOf } from '../../src/model/order.ts';
+import type { NewPet, PetStatus } from '../../src/model/pet.ts';
+import { type Database, type Params, query } from '../../src/model/schema.ts';
+import { createHold } from '../../src/store/holds/holds.ts';
+import { countOpen, isOpen } from '../../src/store/orders/open-orders.ts';
+import { getOrder, placeOrder } from '../../src/store/orders/orders.ts';
+import type { OrderWithSteps } from '../../src/store/orders/rows.ts';
+import { approveOrder, cancelOrder, deliverOrder, returnOrder } from '../../src/store/orders/steps.ts';
+import { countByStatus, countPets } from '../../src/store/pets/counts.ts';
+import { createPet, getPet } from '../../src/store/pets/pets.ts';
 import type { Engine, OpenOptions } from './engines.ts';
 
 /** The time at which a test's store opens. */

@@ -8,18 +8,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after } from 'node:test';
-import { createAccount } from '../../src/accounts/accounts.ts';
-import { type App, createApp } from '../../src/app.ts';
-import { readConfig } from '../../src/config.ts';
-import type { IssuedKey, NewKey } from '../../src/keys/key.ts';
-import { createKey } from '../../src/keys/keys.ts';
+import { createAccount } from '../../src/access/accounts/accounts.ts';
+import { createKey } from '../../src/access/keys/keys.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
-import type { PlanName } from '../../src/plans/plan.ts';
-import type { Database } from '../../src/schema.ts';
+import { type App, createApp } from '../../src/main/app.ts';
+import { readConfig } from '../../src/model/config.ts';
+import type { IssuedKey, NewKey } from '../../src/model/key.ts';
+import type { PlanName } from '../../src/model/plan.ts';
+import type { Database } from '../../src/model/schema.ts';
 import { type Environment, jsonOf } from './commands.ts';
 import { writeMigratedFile } from './migrated-file.ts';
-import { postgresUrl } from './postgres-url.ts';
+import { postgresUrl, TIMEOUT_SCALE } from './postgres-url.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
 /** The base URLs of the three addresses. */
@@ -45,10 +45,16 @@ export interface KeyOptions extends Partial<Omit<NewKey, 'accountId'>> {
   readonly accountId?: number;
 }
 
+/** How to start the service in this process. */
+export interface ServeOptions {
+  readonly clock?: Clock;
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Multiplies the timeouts of PostgreSQL; 1 for tests of its outages. */
+  readonly timeoutScale?: number;
+}
+
 /** Starts the service in this process. Default settings, with every address on a free port. */
-export async function serve(
-  options: { readonly clock?: Clock; readonly environment?: Readonly<Record<string, string>> } = {},
-): Promise<TestService> {
+export async function serve(options: ServeOptions = {}): Promise<TestService> {
   const directory = await newDataDirectory(options.environment);
   const config = readConfig({
     ...freePorts,
@@ -62,6 +68,7 @@ export async function serve(
     config,
     clock: options.clock ?? systemClock(),
     log: openLog({ level: config.logLevel, destination: { write: line => lines.push(line) } }),
+    timeoutScale: options.timeoutScale ?? TIMEOUT_SCALE,
     environment: process.env,
     accessLog: config.accessLog ? { write: line => lines.push(line), dropped: 0 } : undefined,
     onFailed(error) {
@@ -139,18 +146,33 @@ const endAll = () => {
 process.once('exit', endAll);
 if (process.env['NODE_TEST_CONTEXT'] !== undefined) after(endAll);
 
-/** Starts the service in a process, through the launcher, on `directory` or a new one. */
+/**
+ * Starts the service in a process, through the launcher, on `directory` or a new one. Starts it again, as a supervisor does,
+ * while a busy machine leaves PostgreSQL no time to respond.
+ */
 export async function spawnService(
   options: { readonly directory?: string; readonly environment?: Environment } = {},
 ): Promise<Process> {
   const directory = options.directory ?? (await newDataDirectory(options.environment));
+  for (let restarts = 0; ; restarts++) {
+    try {
+      return await spawnOnce(directory, options.environment);
+    } catch (error) {
+      if (restarts === RESTARTS_MAX || !/did not (respond in time|confirm the commit)/.test(String(error))) throw error;
+    }
+  }
+}
+
+const RESTARTS_MAX = 10;
+
+async function spawnOnce(directory: string, environment: Environment = {}): Promise<Process> {
   const env: Environment = {
     ...process.env,
     ...freePorts,
-    ...connectionsOf(options.environment),
+    ...connectionsOf(environment),
     PETSTORE_DATA_DIR: directory,
-    ...photosOf(options.environment),
-    ...options.environment,
+    ...photosOf(environment),
+    ...environment,
   };
   const launcher = new URL('../../bin/petstore', import.meta.url).pathname;
   const child = spawn(launcher, ['serve', '--json'], { env, stdio: ['ignore', 'pipe', 'pipe'] });

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import type { HoldEventData } from '../../src/holds/events.ts';
-import type { OrderEventData } from '../../src/orders/events.ts';
-import type { PetEventData } from '../../src/pets/change.ts';
-import type { PetState } from '../../src/pets/pet.ts';
+import type { PetState } from '../../src/model/pet.ts';
+import type { HoldEventData } from '../../src/store/holds/events.ts';
+import type { OrderEventData } from '../../src/store/orders/events.ts';
+import type { PetEventData } from '../../src/store/pets/change.ts';
 import { onServer, run } from './engines.ts';
 import { holdVersion, orderVersion, petVersion } from './versions.ts';
 

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
-import { connectValkey } from '../../src/limits/valkey.ts';
+import { connectValkey } from '../../src/access/limits/valkey.ts';
 import { freePort } from './free-port.ts';
-import { withoutServers } from './selection.ts';
+import { reasonWithout, withoutServers } from './selection.ts';
 
 /** The Valkey or Redis for tests. Each service has its own key prefix. */
 export const valkeyUrl = process.env.PETSTORE_TEST_VALKEY_URL ?? 'redis://127.0.0.1:6379';
@@ -11,10 +11,7 @@ export const valkeyUrl = process.env.PETSTORE_TEST_VALKEY_URL ?? 'redis://127.0.
 /** Why suites on Valkey are skipped; `undefined` if they run. */
 export const withoutValkey: string | undefined =
   withoutServers ??
-  (await connectValkey(valkeyUrl, () => {}).then(
-    valkey => void valkey.close(),
-    error => `left out: ${error.message} (PETSTORE_TEST_VALKEY_URL)`,
-  ));
+  (await reasonWithout(async () => (await connectValkey(valkeyUrl, () => {})).close(), 'PETSTORE_TEST_VALKEY_URL'));
 
 const program = ['valkey-server', 'redis-server'].find(name => spawnSync(name, ['--version']).status === 0);
 

@@ -1,6 +1,6 @@
-import type { HoldEventData } from '../../src/holds/events.ts';
-import type { OrderEventData } from '../../src/orders/events.ts';
-import type { PetEventData } from '../../src/pets/change.ts';
+import type { HoldEventData } from '../../src/store/holds/events.ts';
+import type { OrderEventData } from '../../src/store/orders/events.ts';
+import type { PetEventData } from '../../src/store/pets/change.ts';
 
 /** The fields of an event that determine versions. */
 interface Logged<Data> {

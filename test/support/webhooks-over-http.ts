@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { testClock } from '../../src/lib/clock.ts';
-import type { Database } from '../../src/schema.ts';
+import type { Database } from '../../src/model/schema.ts';
 import { type Caller, newCaller } from './caller.ts';
 import { type Received, type Receiver, startReceiver } from './receiver.ts';
 import { type Reply, serve, type TestService } from './serving.ts';

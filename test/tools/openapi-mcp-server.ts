@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { routes } from '../../src/api.ts';
+import { routes } from '../../src/views/api.ts';
 import { type ExampleStore, openExampleStore } from '../support/examples.ts';
 import { installTools } from './tools.ts';
 

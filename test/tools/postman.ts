@@ -3,8 +3,8 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
-import { routes } from '../../src/api.ts';
 import type { Route } from '../../src/lib/http/route.ts';
+import { routes } from '../../src/views/api.ts';
 import { openExampleStore, prepare } from '../support/examples.ts';
 import { installTools } from './tools.ts';
 

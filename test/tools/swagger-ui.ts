@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
-import { routes } from '../../src/api.ts';
+import { routes } from '../../src/views/api.ts';
 import { type ExampleStore, openExampleStore } from '../support/examples.ts';
 import { launchBrowser, skipBrowser } from '../web/browser.ts';
 import { installTools } from './tools.ts';

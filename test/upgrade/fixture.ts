@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { routes } from '../../src/api.ts';
 import type { Route } from '../../src/lib/http/route.ts';
+import { routes } from '../../src/views/api.ts';
 import { send } from '../support/serving.ts';
 
 export const fixtures = new URL('fixtures/', import.meta.url);
@@ -50,13 +50,19 @@ export async function readAnswers(baseUrl: string, keys: FixtureAnswers['keys'],
   return answers;
 }
 
+/** The list of requests, which is read first: reading goes on the record too. */
+const REQUESTS = '/account/requests';
+
 /** The operations that read JSON, those of lists before those of their resources. Rate limits change with each request. */
 const readable = (routes as readonly Route<never>[])
   .filter(
     ({ method, streams, path }) => method === 'GET' && !streams && path !== '/account' && !path.endsWith('/original'),
   )
   .map(({ path, query }) => ({ path, query: Object.keys(query?.properties ?? {}) }))
-  .sort((a, b) => a.path.split('/').length - b.path.split('/').length);
+  .sort(
+    (a, b) =>
+      Number(b.path === REQUESTS) - Number(a.path === REQUESTS) || a.path.split('/').length - b.path.split('/').length,
+  );
 
 function searchOf(query: readonly string[], to: number): string {
   const search = new URLSearchParams();

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Generated } from 'kysely';
-import { eventsOf } from '../../src/events/log.ts';
+import { openLimiter } from '../../src/access/limits/open.ts';
+import { storedBytes } from '../../src/access/plans/stored-bytes.ts';
 import { testClock } from '../../src/lib/clock.ts';
 import type { Migration } from '../../src/lib/storage/migration.ts';
 import { createQueryFactory } from '../../src/lib/storage/query.ts';
 import { UserError } from '../../src/lib/user-error.ts';
-import { openLimiter } from '../../src/limits/open.ts';
-import { sendMessage } from '../../src/messages/messages.ts';
-import { migrations } from '../../src/migrations/index.ts';
-import { foldedName } from '../../src/organizations/organization.ts';
-import type { PetEventData } from '../../src/pets/change.ts';
-import { wordsOf } from '../../src/pets/words.ts';
-import { storedBytes } from '../../src/plans/stored-bytes.ts';
-import { type Database, type Params, type Query, query, type Tables } from '../../src/schema.ts';
+import { eventsOf } from '../../src/model/log/log.ts';
+import { migrations } from '../../src/model/migrations/index.ts';
+import { foldedName } from '../../src/model/organization.ts';
+import { type Database, type Params, type Query, query, type Tables } from '../../src/model/schema.ts';
+import { sendMessage } from '../../src/store/messages/messages.ts';
+import type { PetEventData } from '../../src/store/pets/change.ts';
+import { wordsOf } from '../../src/store/search/words.ts';
 import { countedCaller, verdictFields } from '../support/counted-caller.ts';
 import { onEachEngine, silent } from '../support/engines.ts';
 
@@ -404,7 +404,7 @@ onEachEngine(engine => {
     });
   });
 
-  describe('migrating a database', { timeout: 60_000 }, () => {
+  describe('migrating a database', () => {
     it('keeps all data, and supports the new operations', async () => {
       const location = await engine.newLocation({ empty: true });
       const before = await engine.open({ location });

@@ -1,5 +1,5 @@
-// Writes a fixture of the newest schema on both engines: `npm run fixtures`. Run it for each release, and commit the files.
-// A fixture that a release wrote is never written again.
+// Writes a fixture of this version on both engines: `npm run fixtures`. Run it for each release whose schema is new, and
+// commit the files. A fixture that a release wrote is never written again.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -7,21 +7,23 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import SqliteDatabase from 'better-sqlite3';
-import { routes } from '../../src/api.ts';
-import { copiedTables } from '../../src/copy/copy-database.ts';
+import packageJson from '../../package.json' with { type: 'json' };
+import { storePassword } from '../../src/access/sessions/passwords.ts';
+import { startSession } from '../../src/access/sessions/sessions.ts';
 import { testClock } from '../../src/lib/clock.ts';
 import type { Route } from '../../src/lib/http/route.ts';
 import { HOUR_MS } from '../../src/lib/time.ts';
-import { migrations } from '../../src/migrations/index.ts';
-import { storePassword } from '../../src/sessions/passwords.ts';
-import { startSession } from '../../src/sessions/sessions.ts';
+import { migrations } from '../../src/model/migrations/index.ts';
+import { copiedTables } from '../../src/operate/copy/copy-database.ts';
+import { routes } from '../../src/views/api.ts';
 import { jsonOf } from '../support/commands.ts';
 import { createDatabase } from '../support/engines.ts';
 import { anew, type ExampleStore, examplesAt, openExampleStore, prepare, sendExample } from '../support/examples.ts';
 import { send, serve } from '../support/serving.ts';
 import { environment, type FixtureAnswers, fixtures, readAnswers, retried } from './fixture.ts';
 
-const name = migrations.at(-1)!.name;
+const { version } = packageJson;
+const schema = migrations.at(-1)!.name;
 /** An hour after the examples, so that reports on that hour do not change any more. */
 const at = examplesAt + HOUR_MS;
 
@@ -48,8 +50,8 @@ const sources: Readonly<Record<string, () => Source | Promise<Source>>> = {
 };
 
 for (const [engine, open] of Object.entries(sources)) {
-  const [dumpFile, answersFile] = ['sql.gz', 'json.gz'].map(end => new URL(`${name}-${engine}.${end}`, fixtures));
-  if (existsSync(dumpFile!)) throw new Error(`${dumpFile!.pathname} exists. Delete it if no release has this schema.`);
+  const [dumpFile, answersFile] = ['sql.gz', 'json.gz'].map(end => new URL(`${version}-${engine}.${end}`, fixtures));
+  if (existsSync(dumpFile!)) throw new Error(`${dumpFile!.pathname} exists. Delete it if ${version} is not released.`);
   const source = await open();
   try {
     const keys = await fillStore(source.settings);
@@ -59,7 +61,12 @@ for (const [engine, open] of Object.entries(sources)) {
     const service = await serve({ clock: testClock(at), environment: { ...environment, ...source.settings } });
     try {
       const answers: FixtureAnswers = { at, keys, answers: await readAnswers(service.urls.production, keys, at) };
-      writeFileSync(dumpFile!, gzipSync(`-- The schema of ${name} on ${engine}. Never edit it.\n${dump}`));
+      writeFileSync(
+        dumpFile!,
+        gzipSync(
+          `-- A database of release ${version} on ${engine}, with the migrations up to ${schema}. Never edit it.\n${dump}`,
+        ),
+      );
       writeFileSync(answersFile!, gzipSync(JSON.stringify(answers)));
     } finally {
       await service.stop();

@@ -6,15 +6,15 @@ import {
   getAccount,
   requestDeletion,
   suspendAccount,
-} from '../../src/accounts/accounts.ts';
+} from '../../src/access/accounts/accounts.ts';
+import { createLink } from '../../src/access/sessions/links.ts';
+import { PasswordHasher } from '../../src/access/sessions/password-hasher.ts';
+import { storePassword } from '../../src/access/sessions/passwords.ts';
+import { IDLE_MS } from '../../src/access/sessions/session.ts';
+import { listSessions } from '../../src/access/sessions/sessions.ts';
 import { testClock } from '../../src/lib/clock.ts';
-import { createPet } from '../../src/pets/pets.ts';
-import { query, type Transaction } from '../../src/schema.ts';
-import { createLink } from '../../src/sessions/links.ts';
-import { PasswordHasher } from '../../src/sessions/password-hasher.ts';
-import { storePassword } from '../../src/sessions/passwords.ts';
-import { IDLE_MS } from '../../src/sessions/session.ts';
-import { listSessions } from '../../src/sessions/sessions.ts';
+import { query, type Transaction } from '../../src/model/schema.ts';
+import { createPet } from '../../src/store/pets/pets.ts';
 import { type Reply, send, serve, type TestService } from '../support/serving.ts';
 import { type SmtpServer, startSmtpServer } from '../support/smtp-server.ts';
 import { anonymous, endAllSessions, signedIn, type Visitor } from './session.ts';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
-import { query } from '../../src/schema.ts';
+import { query } from '../../src/model/schema.ts';
 import { type KeyOptions, send, serve, type TestService } from '../support/serving.ts';
 import { type SmtpServer, startSmtpServer } from '../support/smtp-server.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
+import { assertFits, follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
 import { signedIn } from './session.ts';
 
 const HOSTILE = '</textarea><script>alert(1)</script>\n\u202Eevil\u202C & "quoted"';
@@ -44,7 +44,7 @@ describe('asking about an animal', { skip: skipBrowser }, () => {
         assert.equal(message.replyTo, 'jo@example.org');
         assert.equal(
           message.message,
-          `A visitor sent this from the page of animal ${owner.petId}. Nobody has confirmed the e-mail address. The visitor wrote all that follows.\n\nJo <jo@example.org>\n\n${HOSTILE}`,
+          `A visitor sent this from the page of animal ${owner.petId}. Nobody has confirmed the e-mail address. The visitor wrote all of the following text.\n\nJo <jo@example.org>\n\n${HOSTILE}`,
         );
         await context.close();
       });
@@ -68,11 +68,7 @@ describe('asking about an animal', { skip: skipBrowser }, () => {
       const email = page.getByLabel('Your e-mail address');
       assert.equal(await email.getAttribute('aria-invalid'), 'true');
       assert.match(await page.locator('#email-error').innerText(), /name@example\.org/);
-      for (const width of [320, 390, 1280]) {
-        await page.setViewportSize({ width, height: 800 });
-        assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width);
-      }
-      assert.deepEqual(await violationsOn(page), []);
+      await assertFits(page);
       await page.close();
     });
 
@@ -190,15 +186,8 @@ describe('asking about an animal', { skip: skipBrowser }, () => {
       await fill(page, { email: 'kim@example.org', message: 'W'.repeat(1000) });
       await waitUntil(() => smtp.mails.some(({ to }) => to.includes('kim@example.org')));
       const mail = smtp.mails.find(({ to }) => to.includes('kim@example.org'))!;
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.emulateMedia({ colorScheme });
-        for (const width of [320, 390, 1280]) {
-          await page.setViewportSize({ width, height: 800 });
-          await page.goto(/http\S+confirm-message\S+/.exec(mail.text)![0]);
-          assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width);
-          assert.deepEqual(await violationsOn(page), []);
-        }
-      }
+      await page.goto(/http\S+confirm-message\S+/.exec(mail.text)![0]);
+      await assertFits(page);
       await page.close();
     });
 

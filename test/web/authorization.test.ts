@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { suspendAccount } from '../../src/accounts/accounts.ts';
-import { pages } from '../../src/pages.ts';
-import { type Params, query } from '../../src/schema.ts';
-import { SESSION_MS } from '../../src/sessions/session.ts';
-import type { Page } from '../../src/web/page.ts';
+import { suspendAccount } from '../../src/access/accounts/accounts.ts';
+import { SESSION_MS } from '../../src/access/sessions/session.ts';
+import { pages } from '../../src/main/pages.ts';
+import { type Params, query } from '../../src/model/schema.ts';
+import type { WebPage } from '../../src/web/page.ts';
 import { type Reply, serve, type TestService } from '../support/serving.ts';
 import { anonymous, signedIn, type Visitor } from './session.ts';
 
@@ -102,7 +102,7 @@ function assertPage({ status, headers, text }: Reply, message: string): void {
 }
 
 /** Returns the path of a page with an id that does not exist in place of each parameter. */
-function pathOf({ path }: Page): string {
+function pathOf({ path }: WebPage): string {
   return path.replace(/\{\w+\}|\*$/g, '999999');
 }
 

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
@@ -10,14 +11,25 @@ export const skipBrowser = skipFor(existsSync(executablePath) ? undefined : 'lef
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-export function launchBrowser(): Promise<Browser> {
-  return chromium.launch({
+/** Playwright's 30 s are too short while other tests use all processors. A test that hangs ends later instead. */
+const BROWSER_MS = 180_000;
+
+/** Starts a browser, whose pages wait up to `BROWSER_MS` for what a test does or expects. */
+export async function launchBrowser(): Promise<Browser> {
+  const browser = await chromium.launch({
     executablePath,
     args: [
       ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-sync'],
       ...['--disable-background-networking', '--disable-component-update'],
     ],
   });
+  const newContext = browser.newContext.bind(browser);
+  browser.newContext = async options => {
+    const context = await newContext(options);
+    context.setDefaultTimeout(BROWSER_MS);
+    return context;
+  };
+  return browser;
 }
 
 /** Clicks a link or a button that opens another page, and waits until all of that page is there. */
@@ -25,17 +37,44 @@ export async function follow(link: Locator): Promise<void> {
   await Promise.all([link.page().waitForEvent('domcontentloaded'), link.click()]);
 }
 
-/** Returns the accessibility violations that axe-core finds on a page, one line each. */
-export async function violationsOn(page: Page): Promise<string[]> {
+/** The rules of axe-core that the color scheme concerns. */
+const COLOR_RULES = ['color-contrast', 'link-in-text-block'];
+
+/** Returns the accessibility violations that axe-core finds on a page, one line each: of all rules, or of `rules` only. */
+export async function violationsOn(page: Page, rules?: readonly string[]): Promise<string[]> {
   // A script of the test, which the page's policy does not govern.
-  await page.evaluate(axe);
-  return page.evaluate(async () => {
+  if (!(await page.evaluate('"axe" in globalThis'))) await page.evaluate(axe);
+  return page.evaluate(async runOnly => {
+    const options = { resultTypes: ['violations'], ...(runOnly && { runOnly }) };
     // biome-ignore lint/suspicious/noExplicitAny: axe-core defines this global
-    const { violations } = await (globalThis as any).axe.run(document, { resultTypes: ['violations'] });
+    const { violations } = await (globalThis as any).axe.run(document, options);
     return violations.flatMap(({ id, help, nodes }: { id: string; help: string; nodes: { html: string }[] }) =>
       nodes.map(({ html }) => `${id}: ${help}: ${html.slice(0, 200)}`),
     );
-  });
+  }, rules);
+}
+
+/**
+ * Asserts that a page fits the widths of phones and of a desktop, and is accessible on the narrowest and the widest in the
+ * light scheme, and in the dark one. Leaves the page as wide as it was, in the light scheme.
+ */
+export async function assertFits(page: Page, what = page.url()): Promise<void> {
+  const original = page.viewportSize()!;
+  const fit = async (width: number) => {
+    await page.setViewportSize({ width, height: 800 });
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(wide <= width, `${what} is ${wide} px wide on a screen of ${width}`);
+  };
+  await fit(390);
+  await fit(320);
+  assert.deepEqual(await violationsOn(page), [], `${what} on a phone`);
+  await fit(1280);
+  assert.deepEqual(await violationsOn(page), [], what);
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await page.evaluate(() => Promise.all(document.getAnimations().map(({ finished }) => finished)));
+  assert.deepEqual(await violationsOn(page, COLOR_RULES), [], `${what} in the dark scheme`);
+  await page.emulateMedia({ colorScheme: 'light' });
+  await page.setViewportSize(original);
 }
 
 /** Waits for the first contentful paint of a page. Returns when that was, in milliseconds, and the sum of all layout shifts. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { routes } from '../../src/api.ts';
+import { routes } from '../../src/views/api.ts';
 import { getCatalog } from '../../src/web/guides/catalog.ts';
 import { type Reply, send, serve, type TestService } from '../support/serving.ts';
 import { signedIn } from './session.ts';

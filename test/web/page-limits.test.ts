@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { cookieNames } from '../../src/access/sessions/cookies.ts';
 import { testClock } from '../../src/lib/clock.ts';
-import { query } from '../../src/schema.ts';
-import { cookieNames } from '../../src/sessions/cookies.ts';
+import { query } from '../../src/model/schema.ts';
 import { assetPath } from '../../src/web/assets.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { assertApiResponse, send, serve, type TestService } from '../support/serving.ts';

@@ -6,16 +6,16 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser, Page } from 'playwright-core';
-import { replaceOrganization } from '../../src/organizations/organizations.ts';
-import { pages } from '../../src/pages.ts';
-import { createPet } from '../../src/pets/pets.ts';
-import { DiskStore } from '../../src/photos/files/disk-store.ts';
-import { sampleOrganizations } from '../../src/seeds/organizations.ts';
-import { samplePets } from '../../src/seeds/pets.ts';
-import { photoOf, samplePhotos, storeSamplePhotos } from '../../src/seeds/photos.ts';
-import { profileOf } from '../../src/seeds/profiles.ts';
-import { createLink } from '../../src/sessions/links.ts';
-import type { Page as SitePage } from '../../src/web/page.ts';
+import { createLink } from '../../src/access/sessions/links.ts';
+import { pages } from '../../src/main/pages.ts';
+import { DiskStore } from '../../src/model/photo-files/disk-store.ts';
+import { shelters } from '../../src/operate/seeds/accounts.ts';
+import { samplePets } from '../../src/operate/seeds/pets.ts';
+import { photoOf, samplePhotos, storeSamplePhotos } from '../../src/operate/seeds/photos.ts';
+import { profileOf } from '../../src/operate/seeds/profiles.ts';
+import { replaceOrganization } from '../../src/store/organizations/organizations.ts';
+import { createPet } from '../../src/store/pets/pets.ts';
+import type { WebPage } from '../../src/web/page.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { launchBrowser } from './browser.ts';
@@ -126,13 +126,13 @@ async function addAnimals({ app }: TestService, accountId: number): Promise<void
       const { pet, kind } = profileOf(sample, tx.now);
       await createPet(tx, accountId, pet, 'open', { photos: [photoOf(kind, photos)] });
     }
-    const organization = sampleOrganizations['adopt@riverside.example']!;
+    const { takes: _, ...organization } = shelters.find(({ email }) => email === 'adopt@riverside.example')!;
     await replaceOrganization(tx, { accountId, admin: false }, accountId, organization);
   });
 }
 
 /** @throws {Error} when a page has a parameter without a value in `prepare` */
-function pathOf({ path }: SitePage, parameters: Readonly<Record<string, string>>): string {
+function pathOf({ path }: WebPage, parameters: Readonly<Record<string, string>>): string {
   const whole = parameters[path];
   if (whole?.startsWith('/')) return whole;
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
@@ -143,7 +143,7 @@ function pathOf({ path }: SitePage, parameters: Readonly<Record<string, string>>
 }
 
 /** Returns the name of a page's images: `keys-new` for `/keys/new`, `front` for `/`. */
-function nameOf({ path }: SitePage): string {
+function nameOf({ path }: WebPage): string {
   return path.replaceAll(/[{}]/g, '').split('/').filter(Boolean).join('-') || 'front';
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { seedStaging } from '../../src/seeds/staging.ts';
+import { pages } from '../../src/main/pages.ts';
+import { seedStaging } from '../../src/operate/seeds/staging.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
 
 describe('the search of the site', () => {
@@ -42,6 +43,14 @@ describe('the search of the site', () => {
   it('accepts every character', async () => {
     for (const query of ['\0', '\0labrador', '%', '"><script>alert(1)</script>', '🐈', 'ß'.repeat(500)]) {
       assert.ok(!(await search(query)).includes('<script>alert'), query);
+    }
+  });
+
+  it('finds every page of a menu by its title, except those of operators', async () => {
+    for (const { menu, path, title } of pages) {
+      if (menu === undefined || menu === 'operator') continue;
+      const [, results = ''] = (await search(String(title))).split('class="results"');
+      assert.ok(results.includes(`<a href="${path}">`), path);
     }
   });
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, it } from 'node:test';
-import type { FullPet } from '../../src/pets/pet.ts';
-import { seedStaging } from '../../src/seeds/staging.ts';
+import type { FullPet } from '../../src/model/pet.ts';
+import { seedStaging } from '../../src/operate/seeds/staging.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
 

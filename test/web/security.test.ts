@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { pages } from '../../src/pages.ts';
-import { attemptLimits } from '../../src/sessions/attempts.ts';
-import { cookieNames } from '../../src/sessions/cookies.ts';
-import { PasswordHasher } from '../../src/sessions/password-hasher.ts';
-import { storePassword } from '../../src/sessions/passwords.ts';
+import { attemptLimits } from '../../src/access/sessions/attempts.ts';
+import { cookieNames } from '../../src/access/sessions/cookies.ts';
+import { PasswordHasher } from '../../src/access/sessions/password-hasher.ts';
+import { storePassword } from '../../src/access/sessions/passwords.ts';
+import { pages } from '../../src/main/pages.ts';
 import { type Reply, send, serve, type TestService } from '../support/serving.ts';
 import { anonymous, signedIn, type Visitor } from './session.ts';
 

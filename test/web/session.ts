@@ -1,9 +1,9 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
-import type { NewAccount } from '../../src/accounts/account.ts';
-import { createAccount } from '../../src/accounts/accounts.ts';
-import { cookieNames, formTokenOf } from '../../src/sessions/cookies.ts';
-import { newSecret } from '../../src/sessions/session.ts';
-import { endSessions, startSession } from '../../src/sessions/sessions.ts';
+import { createAccount } from '../../src/access/accounts/accounts.ts';
+import { cookieNames, formTokenOf } from '../../src/access/sessions/cookies.ts';
+import { newSecret } from '../../src/access/sessions/session.ts';
+import { endSessions, startSession } from '../../src/access/sessions/sessions.ts';
+import type { NewAccount } from '../../src/model/account.ts';
 import { type Reply, send, type TestService } from '../support/serving.ts';
 
 /** Someone who opens pages over HTTP, with or without a browser. */

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
-import { routes } from '../../src/api.ts';
 import { type TestClock, testClock } from '../../src/lib/clock.ts';
 import type { Route } from '../../src/lib/http/route.ts';
-import { seedStaging } from '../../src/seeds/staging.ts';
+import { seedStaging } from '../../src/operate/seeds/staging.ts';
+import { routes } from '../../src/views/api.ts';
 import { hasTryIt } from '../../src/web/reference/try-it-view.ts';
 import { serve, type TestService } from '../support/serving.ts';
 import { launchBrowser, skipBrowser } from './browser.ts';

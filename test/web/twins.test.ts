@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { pages } from '../../src/pages.ts';
+import { pages } from '../../src/main/pages.ts';
 import { twinPath } from '../../src/web/twins.ts';
 import { type Reply, send, serve, type TestService } from '../support/serving.ts';
 

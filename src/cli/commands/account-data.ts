@@ -1,10 +1,17 @@
-import { getAccount, keepAccount, recordTransfer, requestDeletion, requireLasting } from '../../accounts/accounts.ts';
-import { importOf } from '../../imports/import.ts';
+import {
+  getAccount,
+  keepAccount,
+  recordTransfer,
+  requestDeletion,
+  requireLasting,
+} from '../../access/accounts/accounts.ts';
+import { revokeKeysAndDependents } from '../../events/webhooks/account-changes.ts';
 import { parseDuration } from '../../lib/time.ts';
-import { transferPets } from '../../orders/transfer.ts';
-import type { Database, DeploymentName } from '../../schema.ts';
-import { revokeKeysAndDependents } from '../../webhooks/account-changes.ts';
-import { webhookOf } from '../../webhooks/webhook.ts';
+import { DELETION_GRACE_DAYS } from '../../model/rules.ts';
+import type { Database, DeploymentName } from '../../model/schema.ts';
+import { webhookOf } from '../../model/webhook.ts';
+import { importOf } from '../../store/imports/import.ts';
+import { transferPets } from '../../store/orders/transfer.ts';
 import { type Command, deploymentOption, type Option, UsageError } from '../command.ts';
 import { storedLocations, untilEffective, withAccountDatabases, withAccounts, withDatabase } from '../databases.ts';
 import { list } from '../terminal.ts';
@@ -20,17 +27,17 @@ export const accountDelete: Command = {
   name: 'account delete',
   summary: 'Suspend an account, and delete it after a grace period.',
   details:
-    'While a server runs, it then deletes the API keys, animals, webhooks, notes and message texts of the account on both deployments, cancels its open orders, releases its holds, and replaces its name and e-mail address. Its orders and the event log stay. `petstore account resume` cancels the deletion until then; `petstore account transfer` keeps the animals.',
+    'After the grace period, a running server deletes the API keys, animals, webhooks, notes and message texts of the account on both deployments, cancels its open orders, releases its holds, and replaces its name and e-mail address. Its orders and the event log stay. Before the grace period ends, `petstore account resume` cancels the deletion. `petstore account transfer` keeps the animals.',
   arguments: accountArgument,
   options: {
     grace: {
       description: 'How long the account can still be resumed: 0s, 15m, 24h, 30d.',
       value: 'DURATION',
-      default: '30d',
+      default: `${DELETION_GRACE_DAYS}d`,
     },
   },
   examples: {
-    'petstore account delete 7': 'with 30 days to change one’s mind',
+    'petstore account delete 7': `with ${DELETION_GRACE_DAYS} days to change one’s mind`,
     'petstore account delete 7 --grace 0s': 'as soon as possible',
   },
   async run(invocation) {
@@ -106,7 +113,7 @@ export const accountTransfer: Command = {
   },
 };
 
-/** The animals per transaction: few, so that other writes do not wait. */
+/** The number of animals per transaction: few, so that other writes do not wait. */
 const BATCH_SIZE = 100;
 
 async function transferAll(database: Database, from: number, to: number): Promise<number> {

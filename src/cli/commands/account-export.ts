@@ -1,6 +1,6 @@
-import { exportAccount } from '../../accounts/export/export.ts';
-import type { LocalContext } from '../../local-call.ts';
-import type { Database, DeploymentName } from '../../schema.ts';
+import type { Database, DeploymentName } from '../../model/schema.ts';
+import { exportAccount } from '../../views/account-export/export.ts';
+import type { LocalContext } from '../../views/local-call.ts';
 import type { Command } from '../command.ts';
 import { hasDatabase, withAccounts, withDatabase } from '../databases.ts';
 import { escapeJson } from '../terminal.ts';
@@ -10,7 +10,7 @@ export const accountExport: Command = {
   name: 'account export',
   summary: 'Print the data of an account, as one JSON value.',
   details:
-    'The account with its API keys, sessions, events, usage and request log, and per deployment its organization, animals, orders, holds, messages and webhooks, as the account sees them: without tokens and secrets, and without the audit log, refused requests and deliveries. Reads page by page beside a running server, so what changes meanwhile may be missing.',
+    'Prints the account with its API keys, sessions, events, usage and request log, and for each deployment its organization, animals, orders, holds, messages and webhooks, as the account sees them. Leaves out tokens, secrets, the audit log, refused requests and deliveries. Reads page by page beside a running server, so changes made meanwhile may be missing.',
   arguments: accountArgument,
   examples: { 'petstore account export 7 > account-7.json': 'to give to its owner' },
   async run(invocation) {

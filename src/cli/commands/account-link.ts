@@ -1,22 +1,22 @@
-import { getAccount, requireLasting } from '../../accounts/accounts.ts';
-import { factNamed, PORTAL_FACT } from '../../facts.ts';
-import { formatTime } from '../../lib/time.ts';
-import { createLink, linkPath } from '../../sessions/links.ts';
-import { publicUrlOf } from '../../urls.ts';
+import { getAccount, requireLasting } from '../../access/accounts/accounts.ts';
+import { createLink, LINK_MS, linkPath } from '../../access/sessions/links.ts';
+import { durationIn, formatTime } from '../../lib/time.ts';
+import { factNamed, PORTAL_FACT } from '../../model/facts.ts';
+import { publicUrlOf } from '../../views/urls.ts';
 import type { Command } from '../command.ts';
 import { withAccounts } from '../databases.ts';
 import { accountArgument, idOf } from './account.ts';
 
-/** How long the server may take to respond. */
+/** The time limit for the server's response. */
 const REQUEST_MS = 2000;
 const NOT_RUNNING =
-  '\n\nNo server responds on this machine, so the link has the address of the settings. Start the server before you open it.';
+  '\n\nNo server responds on this machine, so the link uses the address from the settings. Start the server before you open it.';
 
 export const accountLink: Command = {
   name: 'account link',
-  summary: 'Print a link that signs the owner of an account in to the pages, once and within an hour.',
+  summary: `Print a link that signs the owner of an account in to the pages, once and within ${durationIn('hour', LINK_MS.sign_in, 'article')}.`,
   details:
-    'The owner can also choose a password with it, and it confirms the e-mail address: make sure that you give it to the right person. Its address is PETSTORE_PUBLIC_URL, or else that of the server that runs on this machine.',
+    'With the link, the owner can also choose a password. Opening the link confirms the e-mail address: make sure that you give it to the right person. The address of the link is PETSTORE_PUBLIC_URL, or else the address of the server that runs on this machine.',
   arguments: accountArgument,
   examples: {
     'petstore account link 1': 'the first account, which has no password',

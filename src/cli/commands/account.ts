@@ -1,5 +1,4 @@
 import { resolve } from 'node:path';
-import { type Account, type AccountChange, checkChange, checkNewAccount } from '../../accounts/account.ts';
 import {
   createAccount,
   getAccount,
@@ -7,10 +6,12 @@ import {
   resumeAccount,
   suspendAccount,
   updateAccount,
-} from '../../accounts/accounts.ts';
-import { LIMIT_MAX, type PlanName, plans } from '../../plans/plan.ts';
-import type { Database, Transaction } from '../../schema.ts';
-import { suspendWithDependents } from '../../webhooks/account-changes.ts';
+} from '../../access/accounts/accounts.ts';
+import { suspendWithDependents } from '../../events/webhooks/account-changes.ts';
+import { NAME_LENGTH_MAX } from '../../lib/text.ts';
+import { type Account, type AccountChange, checkChange, checkNewAccount } from '../../model/account.ts';
+import { LIMIT_MAX, type PlanName, plans } from '../../model/plan.ts';
+import type { Database, Transaction } from '../../model/schema.ts';
 import { asUsage, type Command, type CommandOutput, type Invocation, type Option, UsageError } from '../command.ts';
 import { hasDatabase, untilEffective, withAccountDatabases, withAccounts } from '../databases.ts';
 import { describe, launcher, listing, type Value, withTimes } from '../text.ts';
@@ -18,15 +19,25 @@ import { parseId, parseInteger } from '../values.ts';
 
 /** The options that set the properties of an account. */
 const properties = {
-  email: { description: 'Its e-mail address; no two accounts share one.', value: 'EMAIL' },
-  name: { description: 'Its name, 1 to 255 characters.', value: 'NAME' },
-  plan: { description: 'Its plan, which sets its rate limits.', value: 'PLAN', choices: Object.keys(plans) },
-  'per-minute': { description: 'Requests per minute, 1 to 10^9; required by enterprise, and only for it.', value: 'N' },
-  'per-day': { description: 'Requests per day, 1 to 10^9; required by enterprise, and only for it.', value: 'N' },
-  admin: { description: 'Allow its keys to change what belongs to others.' },
+  email: { description: 'The e-mail address of the account; no two accounts share one.', value: 'EMAIL' },
+  name: { description: `The name of the account, 1 to ${NAME_LENGTH_MAX} characters.`, value: 'NAME' },
+  plan: {
+    description: 'The plan, which sets the rate limits of the account.',
+    value: 'PLAN',
+    choices: Object.keys(plans),
+  },
+  'per-minute': {
+    description: `Requests per minute, 1 to 10^${Math.log10(LIMIT_MAX)}; required by enterprise, and only for it.`,
+    value: 'N',
+  },
+  'per-day': {
+    description: `Requests per day, 1 to 10^${Math.log10(LIMIT_MAX)}; required by enterprise, and only for it.`,
+    value: 'N',
+  },
+  admin: { description: 'Allow the keys of the account to change resources of other accounts.' },
 } as const satisfies Record<string, Option>;
 
-/** The argument of commands on one account. */
+/** The argument of commands for one account. */
 export const accountArgument = { ID: 'The id of the account; see `petstore account list`.' };
 
 export const accountCreate: Command = {
@@ -54,7 +65,7 @@ export const accountCreate: Command = {
     const create = (accounts: Database) => accounts.write(tx => createAccount(tx, newAccount));
     const created = await withAccounts(invocation, create, { create: true });
     const { id: _, ...view } = accountView(withTimes(created));
-    const next = `Create a key for it: ${launcher()} key create --account ${created.id}`;
+    const next = `Create a key for the account: ${launcher()} key create --account ${created.id}`;
     return {
       value: withTimes(created),
       text: () => `${describe(view)}\n\n${next}`,
@@ -86,9 +97,12 @@ export const accountUpdate: Command = {
   name: 'account update',
   summary: 'Change the name, e-mail address, plan, limits or rights of an account.',
   details:
-    'Properties without an option stay as they are. Takes effect with the next request. A smaller plan takes nothing away: what exceeds its bounds stays, and nothing is added until there is room.',
+    'Properties without an option stay as they are. Takes effect with the next request. A smaller plan deletes nothing: resources beyond its bounds stay, and the account can add more only once it is below the bounds.',
   arguments: accountArgument,
-  options: { ...properties, 'no-admin': { description: 'No longer allow its keys to change what belongs to others.' } },
+  options: {
+    ...properties,
+    'no-admin': { description: 'No longer allow the keys of the account to change resources of other accounts.' },
+  },
   examples: {
     'petstore account update 7 --plan business': 'to another plan',
     'petstore account update 7 --plan enterprise --per-minute 5000 --per-day 1000000': 'with its own limits',
@@ -124,13 +138,13 @@ export const accountResume: Command = {
   name: 'account resume',
   summary: 'Resume a suspended account: its API keys are accepted again.',
   details:
-    'Also cancels its deletion, until the grace period ends. Its owner activates its webhooks again. Safe to repeat.',
+    'Also cancels the deletion of the account, until the grace period ends. The owner must activate the webhooks again. Safe to repeat.',
   arguments: accountArgument,
   examples: { 'petstore account resume 7': 'after its owner has answered' },
   run: invocation => changed(invocation, resumeAccount),
 };
 
-/** Runs a change that suspends the account that an invocation names, and returns the account as output. */
+/** Runs a change that suspends the account of an invocation, and returns the account as output. */
 export async function suspended(invocation: Invocation, suspend: (tx: Transaction, id: number) => Promise<Account>) {
   const id = idOf(invocation);
   return output(
@@ -142,7 +156,7 @@ export async function suspended(invocation: Invocation, suspend: (tx: Transactio
   );
 }
 
-/** Runs a change of the account that an invocation names, and returns the account as output. */
+/** Runs a change of the account of an invocation, and returns the account as output. */
 function changed(invocation: Invocation, work: (tx: Transaction, id: number) => Promise<Account>) {
   return show(invocation, (accounts, id) => accounts.write(tx => work(tx, id)));
 }
@@ -161,12 +175,15 @@ function output(account: Account): CommandOutput {
   return { value, text: () => describe(view) };
 }
 
-/** Returns the account that an invocation names. @throws {UsageError} */
+/**
+ * Returns the account id of an invocation.
+ * @throws {UsageError}
+ */
 export function idOf(invocation: Invocation): number {
   return parseId('ID', invocation.arguments['ID']!);
 }
 
-/** Returns an account as people read it. */
+/** Returns an account in its text form. */
 function accountView(value: Value): Value {
   const { id, email, name, plan, perMinute, perDay, admin, createdAt } = value;
   const limits = perMinute === null ? '' : ` (${perMinute} per minute, ${perDay} per day)`;

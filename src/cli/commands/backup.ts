@@ -1,6 +1,6 @@
 import process from 'node:process';
 import packageJson from '../../../package.json' with { type: 'json' };
-import type { Manifest } from '../../backup/manifest.ts';
+import type { Manifest } from '../../operate/backup/manifest.ts';
 import type { Command, Invocation, Option } from '../command.ts';
 import { logOf, requireStore } from '../databases.ts';
 import { list, table } from '../terminal.ts';
@@ -16,7 +16,7 @@ export const backup: Command = {
   examples: { 'petstore backup backups/2026-11-22': 'copies of both databases, with their checksums' },
   async run(invocation) {
     requireStore(invocation.config);
-    const { createBackup } = await import('../../backup/backup.ts');
+    const { createBackup } = await import('../../operate/backup/backup.ts');
     const manifest = await createBackup(depsOf(invocation), invocation.arguments['DIRECTORY']!);
     return { value: manifest, text: () => textOf(manifest) };
   },
@@ -33,12 +33,12 @@ export const restore: Command = {
   name: 'restore',
   summary: 'Restore a backup into an empty data directory, or an empty PostgreSQL database.',
   details:
-    'Verifies the checksums first, and refuses a place that holds data or is being served. Needs the secret key that belongs to the backup if there are webhooks. PostgreSQL needs pg_restore.',
+    'Verifies the checksums first, and refuses a directory or database that has data or that a server uses. Needs the secret key that belongs to the backup if there are webhooks. PostgreSQL needs pg_restore.',
   arguments: { DIRECTORY: 'The directory of the backup.' },
   options,
   examples: { 'PETSTORE_DATA_DIR=restored petstore restore backups/2026-11-22': 'into the new directory restored' },
   async run(invocation) {
-    const { restoreBackup } = await import('../../backup/restore.ts');
+    const { restoreBackup } = await import('../../operate/backup/restore.ts');
     const directory = invocation.arguments['DIRECTORY']!;
     const newSecrets = invocation.options['new-webhook-secrets'] !== undefined;
     const { manifest, webhooks } = await restoreBackup(

@@ -1,13 +1,13 @@
-import { getKey } from '../../keys/keys.ts';
+import { getKey } from '../../access/keys/keys.ts';
+import { liftBan, listBans } from '../../access/limits/bans.ts';
 import { UserError } from '../../lib/user-error.ts';
-import { liftBan, listBans } from '../../limits/bans.ts';
 import type { Command } from '../command.ts';
 import { withAccounts } from '../databases.ts';
 import { listing, withTimes } from '../text.ts';
 
 export const banList: Command = {
   name: 'ban list',
-  summary: 'List the API keys that are banned now because they kept sending requests over their limit.',
+  summary: 'List the API keys that are banned at the moment because they kept sending requests over their limit.',
   examples: { 'petstore ban list': 'the banned keys, and when each ban ends' },
   async run(invocation) {
     const now = invocation.clock.now();

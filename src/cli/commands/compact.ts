@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import process from 'node:process';
 import { requireComplete } from '../../lib/storage/open.ts';
 import { UserError } from '../../lib/user-error.ts';
-import { migrations } from '../../migrations/index.ts';
+import { migrations } from '../../model/migrations/index.ts';
 import type { Command } from '../command.ts';
 import { requireStore } from '../databases.ts';
 import { table } from '../terminal.ts';
@@ -27,7 +27,7 @@ export const compact: Command = {
     const [{ lockDataDirectory }, { compactionSpace, compactSqlite }, { requireSpace }] = await Promise.all([
       import('../../lib/storage/sqlite/directory-lock.ts'),
       import('../../lib/storage/sqlite/compact.ts'),
-      import('../../backup/space.ts'),
+      import('../../operate/backup/space.ts'),
     ]);
     const lock = lockDataDirectory(directory);
     try {

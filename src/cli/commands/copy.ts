@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { locationsAt, locationsIn, type PhotoLocations, photosUnder, sameDatabase } from '../../config.ts';
-import type { Copied, StoreLocations } from '../../copy/copy.ts';
+import { locationsAt, locationsIn, type PhotoLocations, photosUnder, sameDatabase } from '../../model/config.ts';
+import type { Copied, StoreLocations } from '../../operate/copy/copy.ts';
 import { type Command, type Invocation, type Option, UsageError } from '../command.ts';
 import { table } from '../terminal.ts';
 
@@ -9,17 +9,17 @@ const STORE = 'sqlite:DIRECTORY, a data directory, or postgres://user@host/datab
 
 const options: Readonly<Record<string, Option>> = {
   from: { description: `The store to copy: ${STORE}.`, value: 'URL', required: true },
-  to: { description: 'The empty store to copy to, likewise.', value: 'URL', required: true },
+  to: { description: `The empty store to copy to: ${STORE}.`, value: 'URL', required: true },
   'from-staging': { description: "The source's separate PostgreSQL database of staging.", value: 'URL' },
   'to-staging': { description: "The target's separate PostgreSQL database of staging.", value: 'URL' },
   'from-photos': {
     description:
-      "The directory of the source's photos. By default the directory photos in its data directory, otherwise that of the settings.",
+      "The directory of the source's photos. By default the directory photos in the data directory of the source, or else the directory in the settings.",
     value: 'DIRECTORY',
   },
   'to-photos': {
     description:
-      "The directory for the target's photos. By default that of the settings, otherwise photos in its data directory.",
+      "The directory for the target's photos. By default the directory in the settings, or else the directory photos in the data directory of the target.",
     value: 'DIRECTORY',
   },
 };
@@ -28,7 +28,7 @@ export const copy: Command = {
   name: 'copy',
   summary: 'Copy production and staging between the embedded database and PostgreSQL.',
   details:
-    'Stop the servers of both stores first. Copies everything: ids, keys, events with their positions, encrypted webhook secrets, and photos that the target does not have yet. Checks first that all files of photos exist. Compares every table afterwards, and changes nothing in the source. If the command is interrupted, run it again. Without --from-staging or --to-staging, the schema petstore_staging of a PostgreSQL database is staging. A password can be in PGPASSWORD or ~/.pgpass.',
+    'Stop the servers of both stores first. Copies everything: ids, keys, events with their positions, encrypted webhook secrets, and photos that the target does not have yet. First checks that the files of all photos exist. Finally compares every table. Changes nothing in the source. If the command is interrupted, run it again. Without --from-staging or --to-staging, the schema petstore_staging of a PostgreSQL database is staging. A password can be in PGPASSWORD or ~/.pgpass.',
   options,
   examples: {
     'petstore copy --from sqlite:./data --to postgres://petstore@db.example.org/petstore':
@@ -37,7 +37,7 @@ export const copy: Command = {
   async run({ options, config, clock, json, terminal }) {
     const from = storeOf('from', options, config);
     const to = storeOf('to', options, config);
-    const { copyStore } = await import('../../copy/copy.ts');
+    const { copyStore } = await import('../../operate/copy/copy.ts');
     const onProgress = json ? undefined : terminal.showProgress;
     const { rows, photos, needsSecretKey } = await copyStore(from, to, { clock, ...(onProgress && { onProgress }) });
     return {
@@ -50,7 +50,7 @@ export const copy: Command = {
   },
 };
 
-/** @throws {UsageError} if a value is no location of a store */
+/** @throws {UsageError} if a value is not a location of a store */
 function storeOf(option: 'from' | 'to', options: Invocation['options'], config: Invocation['config']): StoreLocations {
   const { photos: kept } = config.locations.production;
   const named = options[`${option}-photos`];
@@ -67,7 +67,7 @@ function storeOf(option: 'from' | 'to', options: Invocation['options'], config: 
   const path = url.replace(/^sqlite:(\/\/(?=\/))?/, '');
   if (path === '' || /^[a-z][a-z\d+.-]+:/i.test(path)) throw new UsageError(`--${option} must be ${STORE}.`);
   if (named !== undefined) return locationsIn(resolve(path), photos);
-  // Without a setting, photos are in each data directory; and a store that is copied may have been served without it.
+  // By default, photos are in each data directory, and the copied store may have been served without the setting.
   const isDefault = kept.bucket === undefined && dirname(kept.directory) === join(config.dataDir, 'photos');
   const hasPhotos = option === 'from' && existsSync(join(path, 'photos'));
   return isDefault || hasPhotos ? locationsIn(resolve(path)) : locationsIn(resolve(path), photos);

@@ -1,12 +1,12 @@
 import { open, rename, rm, stat } from 'node:fs/promises';
 import process from 'node:process';
-import { getAccount } from '../../accounts/accounts.ts';
-import { type ExportFormat, exportPets } from '../../exports/export-pets.ts';
-import { type ExportPreset, presetNames } from '../../exports/presets.ts';
+import { getAccount } from '../../access/accounts/accounts.ts';
 import { UserError } from '../../lib/user-error.ts';
-import { countOwned } from '../../pets/counts.ts';
-import type { DeploymentName } from '../../schema.ts';
-import { publicUrlOf } from '../../urls.ts';
+import type { DeploymentName } from '../../model/schema.ts';
+import { type ExportFormat, exportPets } from '../../store/exports/export-pets.ts';
+import { type ExportPreset, presetNames } from '../../store/exports/presets.ts';
+import { countOwned } from '../../store/pets/counts.ts';
+import { publicUrlOf } from '../../views/urls.ts';
 import { type Command, deploymentOption, UsageError } from '../command.ts';
 import { withAccounts, withDatabase } from '../databases.ts';
 import { accountArgument, idOf } from './account.ts';
@@ -15,7 +15,7 @@ export const exportAnimals: Command = {
   name: 'export',
   summary: 'Print the animals of an account as CSV or NDJSON, with every field that its owner can write.',
   details:
-    'Reads page by page beside a running server, so memory does not limit their number. An animal that changes meanwhile is written as it was before or after the change. With --output, the file is replaced once the export is complete, and stays as it was if the export fails; a terminal shows the progress. --json requires --output, because the export is what is printed otherwise.',
+    'Reads page by page beside a running server, so memory does not limit their number. An animal that changes meanwhile is written as it was before or after the change. With --output, the file is replaced once the export is complete, and stays as it was if the export fails; a terminal shows the progress. --json requires --output, because without --output the command prints the export itself.',
   arguments: accountArgument,
   options: {
     format: { description: 'The format.', value: 'FORMAT', choices: ['csv', 'ndjson'], default: 'csv' },
@@ -25,7 +25,7 @@ export const exportAnimals: Command = {
       choices: presetNames,
       default: 'petstore',
     },
-    output: { description: 'The file to write; standard output where absent.', value: 'FILE' },
+    output: { description: 'The file to write; by default, the command writes to standard output.', value: 'FILE' },
     deployment: deploymentOption,
   },
   examples: {
@@ -68,7 +68,10 @@ async function printAll(parts: AsyncIterable<Buffer>, write: (text: string) => P
   return bytes;
 }
 
-/** Writes a file beside its target, and then replaces the target. @throws {UserError} if the file cannot be written */
+/**
+ * Writes a temporary file beside its target, and then replaces the target.
+ * @throws {UserError} if the file cannot be written
+ */
 async function writeFile(target: string, parts: AsyncIterable<Buffer>): Promise<number> {
   const found = await stat(target).catch(() => undefined);
   if (found !== undefined && !found.isFile()) {

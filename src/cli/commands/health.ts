@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Config } from '../../config.ts';
 import { parseDuration } from '../../lib/time.ts';
 import { UserError } from '../../lib/user-error.ts';
-import { urlOf } from '../../urls.ts';
+import type { Config } from '../../model/config.ts';
+import { urlOf } from '../../views/urls.ts';
 import { type Command, UsageError } from '../command.ts';
 
-/** How long one request to the server may take. */
+/** The time limit of a request to the server. */
 const REQUEST_MS = 5000;
 /** The pause between two requests while the command waits. */
 const POLL_MS = 200;

@@ -3,19 +3,18 @@ import { stat } from 'node:fs/promises';
 import process from 'node:process';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
-import { getAccount } from '../../accounts/accounts.ts';
-import { type ExportPreset, presetNames } from '../../exports/presets.ts';
-import { dateOrders } from '../../exports/read-cells.ts';
-import { categoryRulesOf } from '../../imports/apply-row.ts';
-import { type ImportError, type ImportRow, importById, importErrors, importOf } from '../../imports/import.ts';
-import { type ImportDeps, stepOf } from '../../imports/import-job.ts';
-import { activateImport, cancelImport, inProgress } from '../../imports/imports.ts';
-import type { ImportOptions } from '../../imports/options.ts';
-import { discardImport, receiveImport } from '../../imports/receive.ts';
-import type { ImportFormat } from '../../imports/records.ts';
+import { getAccount } from '../../access/accounts/accounts.ts';
 import { UserError } from '../../lib/user-error.ts';
-import { type BoundSettings, boundOf } from '../../plans/plan.ts';
-import type { Database, DeploymentName } from '../../schema.ts';
+import type { BoundSettings } from '../../model/plan.ts';
+import { REMOVALS_PERCENT } from '../../model/rules.ts';
+import type { Database, DeploymentName } from '../../model/schema.ts';
+import { type ExportPreset, presetNames } from '../../store/exports/presets.ts';
+import { dateOrders } from '../../store/exports/read-cells.ts';
+import { firstErrors, type ImportError } from '../../store/imports/errors.ts';
+import { type ImportOptions, type ImportRow, importById, importOf } from '../../store/imports/import.ts';
+import { type ImportDeps, stepOf } from '../../store/imports/import-job.ts';
+import { activateImport, cancelImport, inProgress } from '../../store/imports/imports.ts';
+import { discardImport, receiveImport } from '../../store/imports/receive.ts';
 import { type Command, type CommandOutput, deploymentOption, type Invocation, UsageError } from '../command.ts';
 import { withAccounts, withDatabase } from '../databases.ts';
 import { parseInteger } from '../values.ts';
@@ -25,11 +24,11 @@ export const importAnimals: Command = {
   name: 'import',
   summary: 'Import animals of an account from a CSV or NDJSON file.',
   details:
-    'Adds and changes animals beside a running server, and prints the first errors with their lines. A row with an error changes nothing; the others are imported, and the command exits with 1. Interrupted with Ctrl-C, it cancels the import: what it has done stays, and running it again does the rest. If the command is killed, a running server completes the import, or else the next import of the account does. Photos are fetched by the server; the command does not wait for them.',
+    'Adds and changes animals beside a running server, and prints the first errors with their lines. A row with an error changes nothing; the others are imported, and the command exits with 1. Ctrl-C cancels the import: the changes so far stay, and running the command again imports the rest. If the command is killed, a running server completes the import; without a server, the next import of the account completes it first. Photos are fetched by the server; the command does not wait for them.',
   arguments: { ...accountArgument, FILE: 'The file; `-` is standard input.' },
   options: {
     format: {
-      description: 'The format; where absent, ndjson if the name of the file ends with .ndjson, and csv otherwise.',
+      description: 'The format; by default, ndjson if the name of the file ends with .ndjson, and csv otherwise.',
       value: 'FORMAT',
       choices: ['csv', 'ndjson'],
     },
@@ -40,19 +39,19 @@ export const importAnimals: Command = {
       default: 'petstore',
     },
     mode: {
-      description: 'Whether to add and change animals only, or also to delete those that the file lacks.',
+      description: 'Whether only to add and change animals, or also to delete the animals that the file lacks.',
       value: 'MODE',
       choices: ['upsert', 'replace'],
       default: 'upsert',
     },
     'dry-run': { description: 'Change nothing, and only count what would be changed.' },
     'confirm-removals': {
-      description: 'How many animals replace may delete, if they are more than 20 %: the number of a dry run.',
+      description: `The number of animals that --mode replace may delete; required if they are more than ${REMOVALS_PERCENT} %. A dry run prints it.`,
       value: 'N',
     },
     currency: { description: 'The currency (ISO 4217) of fees in columns of other programs.', value: 'CODE' },
     dates: {
-      description: 'The order of dates such as 5/1/2024; where absent, it is recognized if there is no doubt.',
+      description: 'The order of dates such as 5/1/2024; by default, the order is recognized if there is no doubt.',
       value: 'ORDER',
       choices: dateOrders,
     },
@@ -65,6 +64,7 @@ export const importAnimals: Command = {
   },
   async run(invocation) {
     const { options, config, clock, json } = invocation;
+    const { bounds } = config;
     const accountId = idOf(invocation);
     const given = givenOptions(invocation);
     const path = invocation.arguments['FILE']!;
@@ -76,28 +76,22 @@ export const importAnimals: Command = {
     const onProgress = json ? undefined : invocation.terminal.showProgress;
     const importInto = async (accounts: Database, database: Database) => {
       const { plan } = await getAccount(accounts, accountId);
-      const storedMax = boundOf(config.bounds, { plan }, 'storedBytes');
-      const settings = { ...given, accountId, plan, storedMax, origin: { command: invocation.name } };
+      const settings = { ...given, accountId, plan, origin: { command: invocation.name } };
       const file = await openFile(path, interruption.signal, onProgress);
-      const deps = { database, accounts, rules: categoryRulesOf(config), now: () => clock.now() };
+      const deps = { database, accounts, rules: config, now: () => clock.now() };
       const earlier = await finishEarlier(deps, accountId, interruption.signal, onProgress);
-      const { id } = await receiveImport({ database, clock }, file, settings).catch(error => {
+      const { id } = await receiveImport({ database, clock, bounds }, file, settings).catch(error => {
         throw interruption.signal.aborted ? new UserError('Interrupted. Nothing was imported.') : error;
       });
       await database
-        .write(tx => activateImport(tx, id, config.bounds))
+        .write(tx => activateImport(tx, id, bounds))
         .catch(async error => {
           await discardImport(database, id);
           throw error;
         });
       const row = await finish(deps, id, interruption.signal, onProgress);
-      const errors = await importErrors(database, id, 0, ERRORS_SHOWN);
-      return outputOf(
-        row,
-        config.bounds,
-        errors.map(({ error }) => JSON.parse(error) as ImportError),
-        earlier,
-      );
+      const errors = await firstErrors(database, id, ERRORS_SHOWN);
+      return outputOf(row, bounds, errors, earlier);
     };
     try {
       return await withAccounts(invocation, accounts =>
@@ -118,7 +112,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 /** How many errors and warnings are printed. */
 const ERRORS_SHOWN = 20;
 
-/** How long to wait for a step that a server does, in milliseconds. */
+/** The time to wait for a step that a server runs, in milliseconds. */
 const WAIT_MS = 20;
 
 /** Parses the settings on the command line. @throws {UsageError} */
@@ -130,7 +124,7 @@ function givenOptions({ options, arguments: { FILE: path } }: Invocation) {
   return {
     mode: options['mode'] as ImportOptions['mode'],
     preset: options['preset'] as ExportPreset,
-    format: (format as ImportFormat | undefined) ?? (path!.endsWith('.ndjson') ? 'ndjson' : 'csv'),
+    format: (format as ImportOptions['format'] | undefined) ?? (path!.endsWith('.ndjson') ? 'ndjson' : 'csv'),
     dryRun: options['dry-run'] !== undefined,
     confirmRemovals:
       confirmRemovals === undefined
@@ -141,7 +135,10 @@ function givenOptions({ options, arguments: { FILE: path } }: Invocation) {
   };
 }
 
-/** Opens a file or standard input, which ends with an error when `signal` is aborted. @throws {UserError} */
+/**
+ * Opens a file or standard input; reading fails when `signal` is aborted.
+ * @throws {UserError}
+ */
 async function openFile(path: string, signal: AbortSignal, onProgress: OnProgress): Promise<AsyncIterable<Buffer>> {
   if (path === '-') return addAbortSignal(signal, process.stdin as Readable);
   const found = await stat(path).catch(error => {
@@ -164,7 +161,7 @@ async function* readFile(path: string, size: number, signal: AbortSignal, onProg
   }
 }
 
-/** Completes an import of the account that a command has left when it was killed. Returns it; `undefined` if there is none. */
+/** Completes an import of the account that a killed command has left. Returns it; `undefined` if there is none. */
 async function finishEarlier(
   deps: ImportDeps,
   accountId: number,
@@ -177,7 +174,7 @@ async function finishEarlier(
   if (row === undefined || (JSON.parse(row.origin) as { command?: string }).command !== importAnimals.name)
     return undefined;
   if (row.state === 'receiving') {
-    // Its file has not arrived, and will not any more.
+    // The file of the import has not arrived, and cannot arrive any more.
     if (row.due_at !== null && row.due_at <= now()) await stepOf(deps, row);
     return undefined;
   }
@@ -192,7 +189,7 @@ async function finishEarlier(
 }
 
 /**
- * Does the steps of an import, in turns with the servers that do them too, until it has ended or only waits for photos.
+ * Runs the steps of an import, alternating with servers that run them too, until it has ended or only waits for photos.
  * Cancels it when `signal` is aborted.
  */
 async function finish(deps: ImportDeps, id: number, signal: AbortSignal, onProgress: OnProgress): Promise<ImportRow> {
@@ -208,7 +205,7 @@ async function finish(deps: ImportDeps, id: number, signal: AbortSignal, onProgr
   }
 }
 
-/** @param earlier an import that was completed first */
+/** @param earlier the earlier import that was completed first, if any */
 function outputOf(
   row: ImportRow,
   bounds: BoundSettings,
@@ -230,7 +227,9 @@ function outputOf(
     ...(error ? [`The import failed: ${error.message}`] : []),
     ...(removals?.needConfirmation && error ? [`To delete them, add --confirm-removals ${removals.count}.`] : []),
     ...(dates ? [`Dates are read as ${dates}.`] : []),
-    ...(state === 'canceled' ? ['The import was canceled. What it has done stays; run it again to do the rest.'] : []),
+    ...(state === 'canceled'
+      ? ['The import was canceled. The changes so far stay; run the command again to import the rest.']
+      : []),
     `${dryRun ? 'Dry run, nothing was changed' : `Import ${value.id}`}: ${counts}`,
     ...(waiting > 0 ? [`${waiting} photos wait: the server fetches them while it runs.`] : []),
   ];

@@ -1,23 +1,22 @@
-import { type ImportRow, importOf } from '../../imports/import.ts';
+import { createKey, listKeys } from '../../access/keys/keys.ts';
+import { revokeKeyAndDependents, rotateKeyAndDependents } from '../../events/webhooks/key-changes.ts';
+import { countText } from '../../lib/text.ts';
+import { formatTime, parseDuration } from '../../lib/time.ts';
 import {
   budgetOf,
   budgetText,
   checkKeyName,
-  EVERY_SCOPE,
   type IssuedKey,
   type Key,
   keyState,
   networkText,
-  scopes,
-  scopeText,
-} from '../../keys/key.ts';
-import { createKey, listKeys } from '../../keys/keys.ts';
-import { countText } from '../../lib/text.ts';
-import { formatTime, parseDuration } from '../../lib/time.ts';
-import { LIMIT_MAX } from '../../plans/plan.ts';
-import type { DeploymentName } from '../../schema.ts';
-import { revokeKeyAndDependents, rotateKeyAndDependents } from '../../webhooks/key-changes.ts';
-import { type WebhookRow, webhookOf } from '../../webhooks/webhook.ts';
+} from '../../model/key.ts';
+import { LIMIT_MAX } from '../../model/plan.ts';
+import { KEY_OVERLAP_HOURS } from '../../model/rules.ts';
+import type { DeploymentName } from '../../model/schema.ts';
+import { EVERY_SCOPE, scopes, scopeText } from '../../model/scopes.ts';
+import { type WebhookRow, webhookOf } from '../../model/webhook.ts';
+import { type ImportRow, importOf } from '../../store/imports/import.ts';
 import {
   asUsage,
   type Command,
@@ -43,24 +42,31 @@ export const keyCreate: Command = {
     .map(([scope, description]) => `  ${scope.padEnd(14)}  ${description}`)
     .join('\n')}`,
   options: {
-    account: { description: 'The account that owns it; see `petstore account list`.', value: 'ID', required: true },
-    name: { description: 'What to call it in lists.', value: 'NAME' },
-    deployment: { ...deploymentOption, description: 'The deployment that it is for.' },
+    account: {
+      description: 'The account that owns the key; see `petstore account list`.',
+      value: 'ID',
+      required: true,
+    },
+    name: { description: 'The name of the key in lists.', value: 'NAME' },
+    deployment: { ...deploymentOption, description: 'The deployment of the key.' },
     scope: {
-      description: `A scope that it has; ${EVERY_SCOPE}, the default, is every scope.`,
+      description: `A scope of the key; ${EVERY_SCOPE}, the default, is every scope.`,
       value: 'SCOPE',
       repeatable: true,
     },
     network: {
-      description: 'A network or address that it is accepted from, such as 10.0.0.0/8; all by default.',
+      description: 'A network or address from which the key is accepted, such as 10.0.0.0/8; all by default.',
       value: 'NETWORK',
       repeatable: true,
     },
     'per-minute': {
-      description: 'Its own requests per minute, at most those of the account; all by default.',
+      description: 'Requests per minute with the key, at most the limit of the account, which is the default.',
       value: 'N',
     },
-    'per-day': { description: 'Its own requests per day, at most those of the account; all by default.', value: 'N' },
+    'per-day': {
+      description: 'Requests per day with the key, at most the limit of the account, which is the default.',
+      value: 'N',
+    },
     expires: expiresOption,
   },
   examples: {
@@ -169,13 +175,13 @@ export const keyRevoke: Command = {
 export const keyRotate: Command = {
   name: 'key rotate',
   summary: 'Replace an API key: show the token of the new key once, and let the old key work for a while.',
-  details: 'The webhooks and imports that depend on the old key depend on the new one from then on.',
+  details: 'From then on, the webhooks and imports that depend on the old key depend on the new key.',
   arguments: { ID: 'The public part of the old key; see `petstore key list`.' },
   options: {
     overlap: {
       description: 'How long the old key keeps working, at most until its own expiry: 0s, 30s, 15m, 24h, 7d.',
       value: 'DURATION',
-      default: '24h',
+      default: `${KEY_OVERLAP_HOURS}h`,
     },
     expires: {
       description: `When the new key expires: ${WHEN}, or never. Default: when the old key would have expired.`,
@@ -201,7 +207,7 @@ export const keyRotate: Command = {
   },
 };
 
-/** Returns a key as `--json` shows it, with its state at `now`. */
+/** Returns a key in the form of `--json`, with its state at `now`. */
 export function keyValue(key: Key, now: number): Value {
   return { ...withTimes(key), state: keyState(key, now) };
 }
@@ -214,13 +220,13 @@ function issuedText(style: Style, key: IssuedKey): string {
   return `${describe(view)}\n\nKeep the token: it is shown only once.`;
 }
 
-/** Returns a paragraph about webhooks; nothing if there are none. */
+/** Returns a paragraph about webhooks; an empty text if there are none. */
 function webhookLines(change: string, webhooks: readonly WebhookRow[]): string {
   if (webhooks.length === 0) return '';
   return `\n\n${change}:\n${webhooks.map(({ id, url }) => `  ${id}  ${url}`).join('\n')}`;
 }
 
-/** Returns a paragraph about imports that were ended; nothing if there are none. */
+/** Returns a paragraph about the ended imports; an empty text if there are none. */
 function importLines(imports: readonly ImportRow[]): string {
   if (imports.length === 0) return '';
   const lines = imports.map(row => `  ${row.id}  ${countText(row.rows_read)} of ${countText(row.row_count)} rows done`);
@@ -231,7 +237,10 @@ function listOf(text: string | undefined): string[] | undefined {
   return text?.split(',').map(item => item.trim());
 }
 
-/** Returns a limit that an option sets; `null` without the option. @throws {UsageError} */
+/**
+ * Returns the limit of an option; `null` without the option.
+ * @throws {UsageError}
+ */
 function limitOf(name: 'per-minute' | 'per-day', options: Invocation['options']): number | null {
   const text = options[name];
   return text === undefined ? null : parseInteger(`--${name}`, text, 1, LIMIT_MAX);

@@ -1,8 +1,8 @@
-import type { DatabaseLocation } from '../../config.ts';
 import { durationText, expectedMs } from '../../lib/storage/migration-report.ts';
 import { migrationState } from '../../lib/storage/open.ts';
-import { migrations } from '../../migrations/index.ts';
-import { query } from '../../schema.ts';
+import type { DatabaseLocation } from '../../model/config.ts';
+import { migrations } from '../../model/migrations/index.ts';
+import { query } from '../../model/schema.ts';
 import type { Command, CommandOutput, Invocation } from '../command.ts';
 import { withDatabase } from '../databases.ts';
 import { list } from '../terminal.ts';
@@ -37,7 +37,7 @@ const appliedSteps = query(db =>
   db.selectFrom('migrations').select(['name', 'applied_at as appliedAt']).orderBy('name'),
 );
 
-/** Compares the databases with this program. */
+/** Returns the migrations that the databases lack. */
 async function plan({ config }: Invocation): Promise<CommandOutput> {
   const target = migrations.at(-1)!.name;
   const planOne = async (location: DatabaseLocation) => {

@@ -1,5 +1,5 @@
-import { configuredDocument } from '../../openapi.ts';
-import type { DeploymentName } from '../../schema.ts';
+import type { DeploymentName } from '../../model/schema.ts';
+import { configuredDocument } from '../../views/openapi.ts';
 import { type Command, deploymentOption } from '../command.ts';
 
 export const openapi: Command = {

@@ -7,7 +7,7 @@ export const postalCodesImport: Command = {
   name: 'postal-codes import',
   summary: 'Import postal codes of more countries for `near`, from a postal code file of GeoNames.',
   details:
-    "The file is DE.txt of https://download.geonames.org/export/zip/DE.zip, or that of another country, or allCountries.txt; GeoNames' data is under CC BY 4.0. Imports into production and staging while a server runs, and replaces all codes of the countries in the file; until it ends, each code is at its old or its new place. If the command is interrupted, run it again. Several lines of a code become their mean. The United States and Canada are part of the product and are not imported. Wrong lines are skipped and reported; if they are more than a tenth of the file, nothing is imported.",
+    "The file is DE.txt of https://download.geonames.org/export/zip/DE.zip, or the file of another country, or allCountries.txt; GeoNames' data is under CC BY 4.0. Imports into production and staging while a server runs, and replaces all codes of the countries in the file; until the import ends, each code has its old or its new location. If the command is interrupted, run it again. If a code has several lines, its location is their mean. The United States and Canada are part of the product and are not imported. Wrong lines are skipped and reported; if they are more than a tenth of the file, nothing is imported.",
   arguments: { FILE: 'The file: UTF-8, with 12 columns separated by tabs; unzip it first.' },
   examples: { 'petstore postal-codes import DE.txt': 'postal codes of Germany, for `near=DE-10115`' },
   async run({ name, arguments: { FILE: path = '' }, config, clock, json, terminal }) {
@@ -16,7 +16,7 @@ export const postalCodesImport: Command = {
     const progress = (step: string) => (bytes: number) => {
       if (!json) terminal.showProgress?.(step, bytes / size);
     };
-    const { checkPostalFile, importPostalFile } = await import('../../places/import-file.ts');
+    const { checkPostalFile, importPostalFile } = await import('../../store/places/import-file.ts');
     const file = await checkPostalFile(path, progress(`Checking ${path}`));
     const { lines, wrong, errors, ignored } = file;
     const isRejected = wrong * 10 > lines;
@@ -44,7 +44,7 @@ export const postalCodesImport: Command = {
           ...(wrong > errors.length ? [`${wrong - errors.length} more lines are wrong.`] : []),
           ...(isRejected
             ? [
-                `${path} is no postal code file of GeoNames: ${wrong} of ${lines} lines are wrong. Nothing was imported.`,
+                `${path} is not a postal code file of GeoNames: ${wrong} of ${lines} lines are wrong. Nothing was imported.`,
               ]
             : [
                 ...countries.map(({ country, codes }) => `${country}: ${codes} postal codes.`),
@@ -57,7 +57,10 @@ export const postalCodesImport: Command = {
   },
 };
 
-/** Returns the size of a file. @throws {UserError} if it is no file that can be read, or an archive */
+/**
+ * Returns the size of a file.
+ * @throws {UserError} if it cannot be read, or is an archive
+ */
 async function sizeOf(path: string): Promise<number> {
   const file = await open(path).catch(error => {
     throw new UserError(`${path} cannot be read: ${(error as Error).message}.`);

@@ -1,6 +1,6 @@
+import { reencryptSecrets } from '../../events/webhooks/reencrypt-secrets.ts';
+import { encryptorOf } from '../../events/webhooks/secret-key.ts';
 import { UserError } from '../../lib/user-error.ts';
-import { reencryptSecrets } from '../../webhooks/reencrypt-secrets.ts';
-import { encryptorOf } from '../../webhooks/secret-key.ts';
 import type { Command } from '../command.ts';
 import { requireStore, storedLocations, withDatabase } from '../databases.ts';
 import { list } from '../terminal.ts';

@@ -1,30 +1,30 @@
 import { flushCompileCache } from 'node:module';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Addresses, App } from '../../app.ts';
-import type { AddressName, Config } from '../../config.ts';
-import { PORTAL_FACT, storeFact } from '../../facts.ts';
-import type { IssuedKey } from '../../keys/key.ts';
 import { BoundedLineWriter } from '../../lib/line-writer.ts';
 import type { Log } from '../../lib/log.ts';
 import { type Database, StorageError } from '../../lib/storage/database.ts';
 import { UserError } from '../../lib/user-error.ts';
-import { openPhotoStore } from '../../photos/files/open.ts';
-import { settingTree } from '../../settings.ts';
+import type { Addresses, App } from '../../main/app.ts';
+import type { AddressName, Config } from '../../model/config.ts';
+import { PORTAL_FACT, storeFact } from '../../model/facts.ts';
+import type { IssuedKey } from '../../model/key.ts';
+import { openPhotoStore } from '../../model/photo-files/open.ts';
+import { settingTree } from '../../model/settings.ts';
 import type { Command, Style } from '../command.ts';
 import { list } from '../terminal.ts';
 import { launcher } from '../text.ts';
 
-/** The longest that a stop takes after its delay before the process exits anyway: the application's own limit, and a margin. */
+/** The time that a stop may take after its delay before the process exits anyway: the app's own limit, and a margin. */
 export const STOP_MS = 12_000;
-/** How long pending requests have to learn that storage has failed for good. */
+/** How long the process waits for pending requests to get their errors after storage has failed permanently. */
 const FAILED_MS = 500;
 
 export const serve: Command = {
   name: 'serve',
   summary: 'Serve production, staging and the message address until SIGTERM or Ctrl-C.',
   details:
-    'Serves on for PETSTORE_STOP_DELAY when it is stopped, and finishes requests in flight before it exits. With --json, prints one line with the real addresses once all of them accept connections.',
+    'When stopped, keeps serving for PETSTORE_STOP_DELAY, and finishes requests in flight before it exits. With --json, prints one line with the real addresses once all of them accept connections.',
   settings: true,
   examples: {
     'petstore serve': 'with the embedded database, whose files are in ./data',
@@ -37,7 +37,7 @@ export const serve: Command = {
       );
     }
     const stopped = stopSignal();
-    const [{ createApp }, { openLog }] = await Promise.all([import('../../app.ts'), import('../../lib/log.ts')]);
+    const [{ createApp }, { openLog }] = await Promise.all([import('../../main/app.ts'), import('../../lib/log.ts')]);
     const log = openLog({ level: config.logLevel });
     logWarnings(log);
     const accessLog = config.accessLog ? new BoundedLineWriter(process.stdout.fd) : undefined;
@@ -55,7 +55,7 @@ export const serve: Command = {
       const app = await createApp({ ...options, onFailed: failed.resolve, accept });
       try {
         terminal.print(await start(app, config, json ? undefined : terminal.style));
-        // Keeps what this start compiled for the next one, however this process ends.
+        // Keep the code that this start compiled for the next start, even if this process is killed.
         flushCompileCache();
         const failure = await Promise.race([stopped.then(() => app.drain()), failed.promise]);
         if (failure !== undefined) throw failure;
@@ -72,26 +72,26 @@ export const serve: Command = {
   },
 };
 
-/** Logs the warnings of Node.js, which it would print as text. */
+/** Logs the warnings of Node.js, which Node would print as text. */
 function logWarnings(log: Log): void {
   process.removeAllListeners('warning');
   process.on('warning', warning => log.warn({ warning: warning.name, err: warning }, warning.message));
 }
 
-/** Returns a promise that the first SIGTERM or SIGINT fulfils. Later signals have no effect. */
+/** Returns a promise that resolves at the first SIGTERM or SIGINT. Later signals have no effect. */
 function stopSignal(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => resolve());
   return promise;
 }
 
-/** Prepares the data, listens on every address, and returns what to print: a greeting, or JSON without a style. */
+/** Prepares the data, listens on every address, and returns the text to print: a greeting, or JSON without a style. */
 async function start(app: App, config: Config, style: Style | undefined): Promise<string> {
   const { production, staging } = app.databases;
-  const { createFirstKey, ensureOwner } = await import('../../seeds/accounts.ts');
+  const { createFirstKey, ensureOwner } = await import('../../operate/seeds/accounts.ts');
   const ownerId = await ensureOwner(production);
   if (staging !== undefined) {
-    const { seedStaging } = await import('../../seeds/staging.ts');
+    const { seedStaging } = await import('../../operate/seeds/staging.ts');
     await seedStaging(production, staging, await openPhotoStore(config.locations.staging.photos));
   }
   const urls = await app.listen().catch(error => {
@@ -112,7 +112,7 @@ const listenErrors: Readonly<Record<string, string>> = {
   ENOTFOUND: 'cannot be resolved',
 };
 
-/** Returns why an address cannot be listened on, naming its setting; any other error as it is. */
+/** Returns an error that names the setting of an address that cannot be listened on; any other error unchanged. */
 function listenError(error: unknown, config: Config): unknown {
   const { code = '', port } = error as { code?: string; port?: number };
   const reason = listenErrors[code];
@@ -120,9 +120,12 @@ function listenError(error: unknown, config: Config): unknown {
   const [address] = Object.entries(config.ports).find(([, configured]) => configured === port) ?? [];
   const setting = address === undefined ? settingTree.host : settingTree.ports[address as AddressName];
   const location = `${config.host}${port === undefined ? '' : ` port ${port}`}`;
-  return new UserError(`${location} ${reason}; set ${setting.name} to another, or stop the process that uses it.`, {
-    cause: error,
-  });
+  return new UserError(
+    `${location} ${reason}; set ${setting.name} to another value, or stop the process that uses this address.`,
+    {
+      cause: error,
+    },
+  );
 }
 
 async function closeInTime(app: App, failed: Promise<Error>, log: Log): Promise<void> {
@@ -133,7 +136,10 @@ async function closeInTime(app: App, failed: Promise<Error>, log: Log): Promise<
   process.once('exit', abandonThreads);
 }
 
-/** Replaces the process on exit: Node waits for its threads, and one that waits for a disk may never return. */
+/**
+ * Ends the process immediately at its exit: Node would wait for its threads, and a thread that waits for a disk may
+ * never return.
+ */
 function abandonThreads(code: number): void {
   process.execve?.('/bin/sh', ['sh', '-c', `exit ${code}`]);
 }

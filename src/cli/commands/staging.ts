@@ -1,5 +1,5 @@
-import { openPhotoStore } from '../../photos/files/open.ts';
-import { resetStaging } from '../../seeds/staging.ts';
+import { openPhotoStore } from '../../model/photo-files/open.ts';
+import { resetStaging } from '../../operate/seeds/staging.ts';
 import type { Command } from '../command.ts';
 import { withAccounts, withDatabase } from '../databases.ts';
 
@@ -7,7 +7,7 @@ export const stagingReset: Command = {
   name: 'staging reset',
   summary: 'Delete every animal, hold, order and message of staging, and create the sample animals again with new ids.',
   details:
-    'Works while a server runs. Idempotency keys are forgotten; events and webhooks stay. If the command is interrupted, run it again; the next start of the server also completes it.',
+    'Works while a server runs. Idempotency keys are deleted; events and webhooks stay. If the command is interrupted, run it again; the next start of the server also completes it.',
   examples: { 'petstore staging reset': 'a fresh staging' },
   async run(invocation) {
     const { staging: location } = invocation.config.locations;

@@ -1,15 +1,16 @@
+import { FINDINGS_MAX } from '../../operate/verify/verify.ts';
 import type { Command } from '../command.ts';
 import { requireStore, storedLocations } from '../databases.ts';
 
 export const verify: Command = {
   name: 'verify',
-  summary: 'Check the databases of production and staging: their files, and that what is stored twice agrees.',
-  details:
-    'Works while a server runs. Prints one line per finding, at most 20 of each check, and exits with 1 if there are any. The embedded databases are copied into the data directory first, so there must be room for them.',
+  summary:
+    'Check the databases of production and staging: their files, and whether values that are stored twice agree.',
+  details: `Works while a server runs. Prints one line per finding, at most ${FINDINGS_MAX} of each check, and exits with 1 if there are any. The embedded databases are copied into the data directory first, so the disk must have room for the copies.`,
   examples: { 'petstore verify': 'after a restore, or every week' },
   async run({ config, clock, json, terminal }) {
     requireStore(config);
-    const { verify: verifyAll } = await import('../../verify/verify.ts');
+    const { verify: verifyAll } = await import('../../operate/verify/verify.ts');
     const locations = storedLocations(config);
     const findings = await verifyAll({
       ...{ config, clock, locations },

@@ -1,13 +1,14 @@
-import { contentsOf } from '../../categories/deletion.ts';
-import { operator } from '../../events/event.ts';
+import * as webhooks from '../../events/webhooks/webhooks.ts';
 import { Problem } from '../../lib/http/problem.ts';
 import { UserError } from '../../lib/user-error.ts';
-import { listEveryMessage } from '../../messages/list.ts';
-import { sendNotification } from '../../messages/messages.ts';
-import { messageOf } from '../../messages/rows.ts';
-import { reservationOf } from '../../pets/reservations.ts';
-import { webhookOf } from '../../webhooks/webhook.ts';
-import * as webhooks from '../../webhooks/webhooks.ts';
+import { operator } from '../../model/log/event.ts';
+import { webhookOf } from '../../model/webhook.ts';
+import { contentsOf } from '../../store/categories/deletion.ts';
+import { listEveryMessage } from '../../store/messages/list.ts';
+import { sendNotification } from '../../store/messages/messages.ts';
+import { messageOf } from '../../store/messages/rows.ts';
+import { reservationOf } from '../../store/pets/reservations.ts';
+import { UsageError } from '../command.ts';
 import { type Value, withTimes } from '../text.ts';
 import { parseId } from '../values.ts';
 import { readPages, type Store, type StorePage, type StoreRequest } from './store.ts';
@@ -15,17 +16,17 @@ import { readPages, type Store, type StorePage, type StoreRequest } from './stor
 /** The input of a command: the parts of its request, and its options. */
 export interface Input extends Omit<StoreRequest, 'body' | 'path'> {
   readonly path: NonNullable<StoreRequest['path']>;
-  /** Returns the body of a request at this time, in milliseconds since the Unix epoch: durations count from there. */
+  /** Returns the body of a request at `now`, in milliseconds since the Unix epoch, from which durations count. */
   bodyAt(now: number): Promise<Value | undefined>;
   readonly options: Readonly<Record<string, string>>;
-  /** The most items that a list command prints. */
+  /** The maximum number of items that a list command prints. */
   readonly limit: number;
 }
 
 /** Runs a command: returns the resource, or one page of a list. */
 export type Action = (store: Store, input: Input) => Promise<Value>;
 
-/** Returns a page of all animals, or of those of one account. */
+/** Returns a page of all animals, or of the animals of one account. */
 function listPets(store: Store, { query, accountId }: Input): Promise<StorePage> {
   return store.page('listPets', { query: { ...query, ...(accountId !== undefined && { owner: 'me' }) }, accountId });
 }
@@ -33,7 +34,7 @@ function listPets(store: Store, { query, accountId }: Input): Promise<StorePage>
 /** Returns an animal with the hold or order that reserves it; with `--history`, also with its history. */
 async function showPet(store: Store, { path, options }: Input): Promise<Value> {
   if (options['history'] === undefined) return reservedPet(store, path);
-  // The history comes first: an animal that is deleted meanwhile still has one.
+  // Read the history first, because it still exists if the animal is deleted meanwhile.
   const { items: history } = await readPages(page => store.page('getPetHistory', { path, query: page }));
   const { type, at, changes } = history.at(-1)!;
   if (type !== 'deleted') return { ...(await reservedPet(store, path)), history };
@@ -87,7 +88,7 @@ async function sendMessage(store: Store, { options: { account, to }, bodyAt }: I
   return messageOf(await store.database.write(tx => sendNotification(tx, accountId, body.message)));
 }
 
-/** Returns a page of everyone's messages, or of those of one account or of the store itself. */
+/** Returns a page of all messages, or of the messages of one account or of the store itself. */
 async function listMessages(store: Store, { options: { account }, query }: Input): Promise<StorePage> {
   const accountId = account === undefined ? undefined : account === 'store' ? null : parseId('--account', account);
   if (typeof accountId === 'number') await store.requireAccount(accountId);
@@ -110,7 +111,7 @@ async function publishOrganization(store: Store, { path, bodyAt }: Input): Promi
   return store.send('replaceOrganization', { path, accountId, body: await bodyAt(store.now) });
 }
 
-/** The commands that are more than an operation, by name. */
+/** The commands that consist of more than one operation, by name. */
 export const actions: Readonly<Record<string, Action>> = {
   'pet list': listPets,
   'pet show': showPet,
@@ -120,4 +121,30 @@ export const actions: Readonly<Record<string, Action>> = {
   'message send': sendMessage,
   'message list': listMessages,
   'webhook disable': disableWebhook,
+};
+
+/** Throw a UsageError when the options of a command do not go together, by its name. */
+export const checks: Readonly<Record<string, (options: Readonly<Record<string, string>>) => void>> = {
+  'pet list'({ account, external }) {
+    if (account === undefined && external !== undefined) throw new UsageError('--external needs --account.');
+  },
+  'order list'({ account, role }) {
+    if (account === undefined && role !== undefined) throw new UsageError('--role needs --account.');
+  },
+  'message list'({ account, box }) {
+    if (account !== undefined && account !== 'store') parseId('--account', account);
+    if (account === undefined && box !== undefined)
+      throw new UsageError('--box needs --account, for example --account store.');
+  },
+  'message send'({ account, to, pet, 'reply-to': replyTo }) {
+    if ((account === undefined) === (to === undefined)) {
+      throw new UsageError(
+        'Give either --account, which sends the message, or --to, which receives a message from the store.',
+      );
+    }
+    parseId(to === undefined ? '--account' : '--to', (to ?? account)!);
+    if (to !== undefined && (pet ?? replyTo) !== undefined) {
+      throw new UsageError('--pet and --reply-to go with --account, not with --to.');
+    }
+  },
 };

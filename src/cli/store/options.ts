@@ -1,24 +1,24 @@
 import { formatTime } from '../../lib/time.ts';
 import { type Option, UsageError } from '../command.ts';
+import { parsePrice } from '../money.ts';
 import { PAST, parseInteger, parsePast, parseWhen, WHEN } from '../values.ts';
-import { parsePrice } from './money.ts';
 
 /** The parts of a JSON Schema that options derive from. */
-export interface Schema {
+export interface OptionSchema {
   readonly type?: string;
   readonly format?: string;
   readonly pattern?: string;
   readonly examples?: readonly unknown[];
   readonly description?: string;
   readonly enum?: readonly string[];
-  readonly items?: Schema;
+  readonly items?: OptionSchema;
   readonly minimum?: number;
   readonly maximum?: number;
   readonly default?: unknown;
-  readonly anyOf?: readonly Schema[];
-  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly anyOf?: readonly OptionSchema[];
+  readonly properties?: Readonly<Record<string, OptionSchema>>;
   readonly required?: readonly string[];
-  /** How the field of a resource wants to be an option. */
+  /** The option of the field, if it differs from the derived one. */
   readonly '~cli'?: { readonly flag?: string; readonly value?: string };
 }
 
@@ -35,21 +35,21 @@ export interface Member {
 /** The word that removes the value of an optional member. */
 const NONE = 'none';
 
-/** Members of queries that commands set by themselves. */
+/** Members of queries that commands set themselves. */
 const implied = ['limit', 'cursor', 'view'];
 
 /**
- * Derives the options of a query or body from its schema, so that a new member is an option at once.
- * @param part filters of a query are switches when they are booleans, and their durations count back; booleans of a body are
- *   `yes` or `no`
- * @param flags names of options that differ from the derived ones; `null` for members without an option
+ * Derives the options of a query or body from its schema, so that a new member automatically has an option.
+ * @param part whether it is a query, whose booleans are switches and whose durations count back, or a body, whose
+ *   booleans are `yes` or `no`
+ * @param flags option names that differ from the derived ones; `null` for members without an option
  */
 export function membersOf(
   part: 'query' | 'body',
   schema: object | undefined,
   flags: Readonly<Record<string, string | null>>,
 ): Member[] {
-  const { properties = {}, required = [] } = (schema ?? {}) as Schema;
+  const { properties = {}, required = [] } = (schema ?? {}) as OptionSchema;
   const times = part === 'query' ? past : future;
   return Object.entries(properties)
     .filter(([name]) => flags[name] !== null && !implied.includes(name))
@@ -78,41 +78,44 @@ export function membersOf(
     });
 }
 
-/** How the times of a query and those of a body are given. */
+/** The formats of times in a query and in a body. */
 const past = { when: PAST, parse: parsePast };
 const future = { when: WHEN, parse: parseWhen };
 
-function whenText({ format }: Schema, { when }: typeof past): string {
+function whenText({ format }: OptionSchema, { when }: typeof past): string {
   return format === 'date-time' ? ` ${when.charAt(0).toUpperCase()}${when.slice(1)}.` : '';
 }
 
-function descriptionOf({ type, properties, description }: Schema): string | undefined {
+function descriptionOf({ type, properties, description }: OptionSchema): string | undefined {
   if (type !== 'object') return description;
   if (isPrice(properties)) return 'An amount and a currency, such as "125.00 EUR".';
   const members = Object.keys(properties ?? {});
   return `${description} A JSON object${members.length > 0 ? ` of ${members.join(', ')}` : ''}.`;
 }
 
-/** Returns `category` for `categoryId`, `reply-to` for `replyTo`, and `not-ready` for `ready` when that is true by default. */
-function flagOf(name: string, { default: byDefault }: Schema): string {
+/**
+ * Returns the option name of a member: `category` for `categoryId`, `reply-to` for `replyTo`, and `not-ready` for
+ * `ready` if that is true by default.
+ */
+function flagOf(name: string, { default: byDefault }: OptionSchema): string {
   const words = name.replace(/Ids?$/, '').replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`);
   return byDefault === true ? `not-${words}` : words;
 }
 
 /** Returns the name of an option's value in help; `undefined` for a switch. A boolean with a default is a switch. */
-function valueName(flag: string, schema: Schema): string | undefined {
+function valueName(flag: string, schema: OptionSchema): string | undefined {
   const { format, type, default: byDefault } = schema.items ?? schema;
   if (type === 'boolean' && byDefault !== undefined) return undefined;
   if (type === 'integer') return format === 'int64' ? 'ID' : 'N';
   return format === 'date-time' ? 'WHEN' : flag.toUpperCase();
 }
 
-function choicesOf(schema: Schema): readonly string[] | undefined {
+function choicesOf(schema: OptionSchema): readonly string[] | undefined {
   const { type, default: byDefault, enum: choices } = schema.items ?? schema;
   return type === 'boolean' && byDefault === undefined ? ['yes', 'no'] : choices;
 }
 
-function parseValue(name: string, schema: Schema, text: string, timeOf: (text: string) => number): unknown {
+function parseValue(name: string, schema: OptionSchema, text: string, timeOf: (text: string) => number): unknown {
   const { type, format, items, minimum = 0, maximum = Number.MAX_SAFE_INTEGER, properties } = schema;
   if (type === 'boolean') return schema.default === undefined ? text === 'yes' : !schema.default;
   if (items !== undefined) return [...new Set(text.split(','))].map(one => parseValue(name, items, one, timeOf));
@@ -124,7 +127,7 @@ function parseValue(name: string, schema: Schema, text: string, timeOf: (text: s
 }
 
 /** Reports whether an object with these members is a price. */
-function isPrice(properties: Schema['properties']): boolean {
+function isPrice(properties: OptionSchema['properties']): boolean {
   return properties !== undefined && 'currency' in properties;
 }
 
@@ -166,9 +169,9 @@ export async function parseMembers(
   options: Readonly<Record<string, string>>,
   now: number,
 ): Promise<Record<string, unknown>> {
-  const { properties = {} } = schema as Schema;
+  const { properties = {} } = schema as OptionSchema;
   const given = members.filter(({ name, flag }) => name in properties && options[flag] !== undefined);
-  // Without options there is nothing to validate: loading the validator takes a tenth of a second.
+  // Without options, skip validation: loading the validator takes a tenth of a second.
   if (given.length === 0) return {};
   const value = Object.fromEntries(given.map(({ name, flag, parse }) => [name, parse(options[flag]!, now)]));
   const { BodyReader } = await import('../../lib/http/server/validation.ts');
@@ -178,7 +181,7 @@ export async function parseMembers(
   throw new UsageError(sentenceOf(path, message, members));
 }
 
-/** Returns `Must be …` about a member as a sentence about its option. */
+/** Returns the error `Must be …` of a member as a sentence about its option. */
 export function sentenceOf(path: string, message: string, members: readonly Member[]): string {
   const name = path.split('/').find(part => part !== '') ?? '';
   const words = message.replace(/\b[a-z]+[A-Z]\w*/g, word => optionFor(word, members) ?? word);

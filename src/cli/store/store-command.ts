@@ -1,7 +1,8 @@
 import { Problem } from '../../lib/http/problem.ts';
 import { formatTime } from '../../lib/time.ts';
 import { UserError } from '../../lib/user-error.ts';
-import type { DeploymentName } from '../../schema.ts';
+import type { CommandForm, ListForm } from '../../model/command-form.ts';
+import type { DeploymentName } from '../../model/schema.ts';
 import {
   type Command,
   type CommandOutput,
@@ -13,22 +14,21 @@ import {
 import { withDatabase } from '../databases.ts';
 import { listing, type Value } from '../text.ts';
 import { parseId, parseInteger } from '../values.ts';
-import { type Action, actions, type Input } from './actions.ts';
-import type { ListForm, StoreCommand } from './commands.ts';
-import { type Member, membersOf, optionsOf, parseMembers, type Schema, sentenceOf } from './options.ts';
+import { type Action, actions, checks, type Input } from './actions.ts';
+import { type Member, membersOf, type OptionSchema, optionsOf, parseMembers, sentenceOf } from './options.ts';
 import { operationNamed, readPages, Store, type StorePage, type StoreRoute } from './store.ts';
 import { resourceText, rowOf } from './views.ts';
 
-/** The most items that a list command prints. */
+/** The maximum number of items that a list command prints. */
 const LIMIT_MAX = 100_000;
 
 const listOptions: Readonly<Record<string, Option>> = {
-  limit: { description: `The most items to print, 1 to ${LIMIT_MAX}.`, value: 'N', default: '20' },
+  limit: { description: `The maximum number of items to print, 1 to ${LIMIT_MAX}.`, value: 'N', default: '20' },
   cursor: { description: 'Where to continue: the cursor printed below a list with the same filters.', value: 'CURSOR' },
 };
 
-/** Returns the command that runs an operation of the store as its operator, or for the account of `--account`. */
-export function storeCommand(name: string, definition: StoreCommand): Command {
+/** Returns the command that runs an operation of the store, for the operator or for the account of `--account`. */
+export function storeCommand(name: string, definition: CommandForm): Command {
   const { summary, account, flags = {}, options = {}, list, details, examples } = definition;
   const [kind = ''] = name.split(' ');
   const route = operationNamed(definition.operation ?? defaultOperation(name));
@@ -52,7 +52,7 @@ export function storeCommand(name: string, definition: StoreCommand): Command {
       Object.entries(examples).map(([line, purpose]) => [`petstore ${name} ${line}`.trimEnd(), purpose]),
     ),
     async run(invocation) {
-      definition.check?.(invocation.options);
+      checks[name]?.(invocation.options);
       const input = await readInput(definition, route, members, invocation);
       const deployment = invocation.options['deployment'] as DeploymentName;
       return withDatabase(invocation, invocation.config.locations[deployment], async database => {
@@ -73,7 +73,7 @@ export function storeCommand(name: string, definition: StoreCommand): Command {
   };
 }
 
-/** Returns the name of the operation with the name of a command: `getPet` for `pet show`, `listCategories`. */
+/** Returns the operation of a command by default: `getPet` for `pet show`, `listCategories` for `category list`. */
 function defaultOperation(name: string): string {
   const [kind, verb] = name.split(' ') as [string, string];
   const noun = `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`;
@@ -83,10 +83,10 @@ function defaultOperation(name: string): string {
 
 /**
  * Reads the request of a command from its arguments and options.
- * @throws {UsageError} when the operation could never accept it, whatever is stored
+ * @throws {UsageError} when the operation could not accept it with any stored data
  */
 async function readInput(
-  { account, list }: StoreCommand,
+  { account, list }: CommandForm,
   route: StoreRoute,
   members: readonly Member[],
   { arguments: { ID }, options, clock }: Invocation,
@@ -96,7 +96,7 @@ async function readInput(
   const read = (schema: object, now: number) => parseMembers(schema, members, options, now);
   const bodyAt = async (now: number) => body && read(body, now);
   const path = Object.entries(parameters).map(([name, { schema }]) => [name, readId(schema, ID!)]);
-  // Rejects wrong options before the database is opened. The body that is sent counts durations from its transaction.
+  // Rejects wrong options before the database is opened. The sent body counts durations from its transaction.
   const sent = await bodyAt(clock.now());
   if (method === 'PATCH' && Object.keys(sent!).length === 0) {
     throw new UsageError(`Name what to change: ${members.map(({ flag }) => `--${flag}`).join(', ')}.`);
@@ -111,19 +111,19 @@ async function readInput(
   };
 }
 
-/** Returns the query that requests all fields, if the operation has a choice. */
+/** Returns the query that requests all fields, if the operation has views. */
 function fullView({ query }: StoreRoute): { readonly view?: 'full' } {
   return query?.properties.view === undefined ? {} : { view: 'full' };
 }
 
-function readId({ type, pattern, examples }: Schema, text: string) {
+function readId({ type, pattern, examples }: OptionSchema, text: string) {
   if (type === 'integer') return parseId('ID', text);
   if (new RegExp(pattern!).test(text)) return text;
   throw new UsageError(`ID must be like ${examples?.[0]}.`);
 }
 
 /** Returns the function that runs an operation: one page of a list, or a single value. */
-function actionOf({ list, reads }: StoreCommand, route: StoreRoute): Action {
+function actionOf({ list, reads }: CommandForm, route: StoreRoute): Action {
   const { operationId } = route;
   if (list) return (store, input) => store.page(operationId, input);
   if (reads !== undefined) {
@@ -135,7 +135,7 @@ function actionOf({ list, reads }: StoreCommand, route: StoreRoute): Action {
   };
 }
 
-/** Runs a change and reads the resource that it changed, or the resource that it deletes beforehand. */
+/** Runs a change and then reads the changed resource; for a deletion, reads the resource first. */
 async function sendAndRead(tx: Store, change: StoreRoute, read: StoreRoute, input: Input): Promise<Value> {
   const { path } = input;
   if (change.method === 'DELETE') {
@@ -168,7 +168,7 @@ async function listOutput(
   };
 }
 
-/** Returns the error of an operation in the words of the command line. */
+/** Returns the error of an operation in the terms of the command line. */
 function userError(problem: Problem, members: readonly Member[]): UserError {
   const [field] = problem.errors ?? [];
   if (field === undefined || !field.message.startsWith('Must ')) return new UserError(problem.message);

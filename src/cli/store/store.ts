@@ -1,5 +1,6 @@
-import { keepAccount } from '../../accounts/accounts.ts';
-import { nowOf } from '../../deployment.ts';
+import { keepAccount } from '../../access/accounts/accounts.ts';
+import { nowOf } from '../../access/deployment.ts';
+import type { Database, DeploymentName } from '../../model/schema.ts';
 import {
   callList,
   callOperation,
@@ -8,8 +9,7 @@ import {
   type LocalRequest,
   type LocalRoute,
   operationNamed,
-} from '../../local-call.ts';
-import type { Database, DeploymentName } from '../../schema.ts';
+} from '../../views/local-call.ts';
 import type { Invocation } from '../command.ts';
 import { withAccounts } from '../databases.ts';
 import type { Value } from '../text.ts';
@@ -20,7 +20,7 @@ export interface StorePage extends LocalPage {
   readonly items: readonly Value[];
 }
 
-/** One deployment, whose operations the command line calls without HTTP. */
+/** A deployment whose operations the command line calls without HTTP. */
 export class Store {
   readonly name: DeploymentName;
   readonly database: Database;
@@ -32,17 +32,17 @@ export class Store {
     this.#invocation = invocation;
   }
 
-  /** The time for reads, or of the transaction in `atomically`: whole milliseconds since the Unix epoch. */
+  /** The time of reads, or of the transaction in `atomically`: whole milliseconds since the Unix epoch. */
   get now(): number {
     return nowOf({ clock: this.#invocation.clock, database: this.database });
   }
 
-  /** Runs an operation and returns the body of its response. @throws {Problem} as the operation does */
+  /** Runs an operation and returns the body of its response. @throws {Problem} like the operation */
   async send(operationId: string, request: LocalRequest): Promise<Value> {
     return (await callOperation(this.#context, operationId, request)).value as Value;
   }
 
-  /** Runs a list operation and returns one page. @throws {Problem} as the operation does */
+  /** Runs a list operation and returns one page. @throws {Problem} like the operation */
   async page(operationId: string, request: LocalRequest): Promise<StorePage> {
     return callList(this.#context, operationId, request);
   }
@@ -61,7 +61,11 @@ export class Store {
     });
   }
 
-  /** Throws when no account has this id, or it is deleted; keeps it otherwise. Accounts are stored once, in production's database. @throws {UserError} */
+  /**
+   * Throws when no account has this id, or it is deleted. Otherwise keeps the account, even if its address is not
+   * confirmed. Accounts are stored in production's database.
+   * @throws {UserError}
+   */
   async requireAccount(id: number): Promise<void> {
     const isProduction = this.name === 'production';
     const keep = (accounts: Database) => accounts.write(tx => keepAccount(tx, id));
@@ -71,15 +75,17 @@ export class Store {
   get #context(): LocalContext {
     const { name, database } = this;
     const { clock, config } = this.#invocation;
-    // Operations that need more of a deployment have no command.
+    // Operations that need other parts of a deployment have no command.
     return { name, database, clock, categories: config.categories, bounds: config.bounds };
   }
 }
 
-/** The most items on one page. */
-export const PAGE_MAX = 100;
+/** The maximum number of items on a page. */
+const PAGE_MAX = 100;
 
-/** Reads pages until there are `limit` items or the list ends. A page may be short, or even empty, and have a next one. */
+/**
+ * Reads pages until there are `limit` items or the list ends. A page may be short or empty and still have a next page.
+ */
 export async function readPages(
   read: (page: Record<string, unknown>) => Promise<StorePage>,
   limit = Number.POSITIVE_INFINITY,

@@ -2,7 +2,7 @@ import type { Style } from '../command.ts';
 import { table } from '../terminal.ts';
 import { describe, labelOf, type Value, valueText } from '../text.ts';
 
-/** The text form of each kind of resource: names and values in reading order. Members that are not named follow. */
+/** The text form of a kind of resource: names and values in reading order. Other members follow. */
 const views: Readonly<Record<string, (value: Value) => Value>> = {
   pet: ({ id, etag, statusReason, keptFor, history, ...pet }) => ({
     animal: id,
@@ -51,18 +51,20 @@ const views: Readonly<Record<string, (value: Value) => Value>> = {
   }),
 };
 
-/** Returns a resource as names and values, with its history where it has one. */
+const viewOf = (kind: string) => views[kind] ?? (({ id, ...value }: Value) => ({ [kind]: id, ...value }));
+
+/** Returns a resource as names and values, with its history if it has one. */
 export function resourceText(style: Style, kind: string, value: Value): string {
-  const text = describe(views[kind]!(value));
+  const text = describe(viewOf(kind)(value));
   return value.history === undefined ? text : `${text}\n\n${historyTable(style, value.history)}`;
 }
 
-/** The most characters of a message in a table. */
+/** The maximum length of a message in a table, in characters. */
 const EXCERPT_LENGTH = 40;
 
 /** Returns a resource as a row of a table: its id and view, with the beginning of a message on one line. */
 export function rowOf(kind: string, value: Value): Value {
-  const row = { id: value.id, ...views[kind]!(value) };
+  const row = { id: value.id, ...viewOf(kind)(value) };
   if (kind !== 'message') return row;
   const characters = Array.from(String(value.message).trim().replaceAll(/\s+/g, ' '));
   const excerpt = characters.slice(0, EXCERPT_LENGTH - 1).join('');
@@ -107,7 +109,7 @@ function causeText({ reason, holdId, orderId }: Value): string {
 
 /** Returns `: status available → pending, name Rex → Max`. */
 function changesText({ type, changes = {} }: Value): string {
-  // The last state of a deleted animal follows from the entries before.
+  // The last state of a deleted animal is clear from the entries before.
   if (type === 'deleted') return '';
   const parts = Object.entries<Value>(changes).map(([name, { from, to }]) => {
     const label = name === 'statusReason' ? 'reason' : labelOf(name);

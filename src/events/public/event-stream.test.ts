@@ -2,20 +2,20 @@ import assert from 'node:assert/strict';
 import { describe, it, mock } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { type Engine, onEachEngine, silent } from '../../../test/support/engines.ts';
-import { createHold, releaseHold } from '../../holds/holds.ts';
 import { testClock } from '../../lib/clock.ts';
 import type { ResponseWriter } from '../../lib/http/route.ts';
 import type { MaybePromise } from '../../lib/maybe-promise.ts';
-import { createPet } from '../../pets/pets.ts';
-import { type Database, type Params, query, sql } from '../../schema.ts';
-import { EventBus, type Subscriber } from '../event-bus.ts';
+import { EventBus, type Subscriber } from '../../model/log/event-bus.ts';
+import { type Database, type Params, query, sql } from '../../model/schema.ts';
+import { createHold, releaseHold } from '../../store/holds/holds.ts';
+import { createPet } from '../../store/pets/pets.ts';
 import { EventStream, type EventStreamOptions } from './event-stream.ts';
 import { listEvents } from './list-events.ts';
 
 const WRITERS = 50;
 const CHANGES_EACH = 6;
 const READERS = 12;
-/** For writers of which nobody asks how far the client is. */
+/** For writers whose progress the test does not check. */
 const noProgress = { bytesWritten: 0, bytesAcknowledged: async () => undefined };
 const reader = { accountId: 1, admin: false };
 
@@ -61,7 +61,7 @@ onEachEngine(engine => {
       await late.reaches(2);
       assert.deepEqual(late.ids, [1, 2]);
       for (const one of [fresh, late]) one.disconnect();
-      // Without subscribers for a while, the stream continues without a gap.
+      // The stream has no subscription for a while, and continues without a gap.
       for (let added = 0; added < 3; added++) await add();
       fresh.connect();
       await fresh.reaches(5);
@@ -184,7 +184,7 @@ function streamOver(eventBus: EventStreamOptions['eventBus'], isStillAuthorized:
   return new EventStream({ eventBus, actor: reader, types: undefined, position: 0, isStillAuthorized, onClose() {} });
 }
 
-/** A client that reconnects after every connection; its socket blocks now and then. */
+/** A client that reconnects after every connection, and whose socket blocks occasionally. */
 class Reader {
   readonly #eventBus: EventBus;
   readonly #options: { readonly accountId: number; readonly types?: readonly string[] };

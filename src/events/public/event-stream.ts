@@ -1,10 +1,11 @@
 import type { ResponseStream, ResponseWriter } from '../../lib/http/route.ts';
 import type { MaybePromise } from '../../lib/maybe-promise.ts';
-import type { Actor } from '../event.ts';
-import type { Batch, EventBus, Subscriber } from '../event-bus.ts';
-import type { OwnedEvent } from '../owners.ts';
+import { problem } from '../../model/errors.ts';
+import type { Actor } from '../../model/log/event.ts';
+import type { Batch, EventBus, Subscriber } from '../../model/log/event-bus.ts';
+import type { OwnedEvent } from '../../model/log/owners.ts';
+import { eventIdAt } from '../../model/public-event.ts';
 import { typeFilter } from './list-events.ts';
-import { eventIdAt } from './public-event.ts';
 import { canSee, publicEvent, type Sight, sightOf } from './visibility.ts';
 
 export interface EventStreamOptions {
@@ -21,10 +22,10 @@ export interface EventStreamOptions {
 
 /**
  * Streams events as server-sent events: those after a position, then new ones as they are recorded. It sends each event
- * that the actor can see and the types select, once and in order.
+ * that the actor can see and `types` selects, once and in order.
  *
- * It queues no events: while a client does not read, it sends nothing, and then catches up from the log. It disconnects a
- * client that does not read for 30 seconds, and ends when the caller is no longer authorized.
+ * It queues no events: while a client does not read, the stream pauses, and then catches up from the log. It
+ * disconnects a client that does not read for 30 seconds, and ends when the caller is no longer authorized.
  */
 export class EventStream implements ResponseStream, Subscriber {
   readonly #options: EventStreamOptions;
@@ -38,7 +39,7 @@ export class EventStream implements ResponseStream, Subscriber {
   /** When the client stopped reading; `undefined` while it reads. */
   #blockedSinceMs: number | undefined;
   #lastWriteMs = 0;
-  /** How much was written before each of the last two heartbeat intervals. */
+  /** The number of bytes written before each of the last two heartbeat intervals. */
   #marks: readonly [before: number | undefined, after: number] = [undefined, 0];
   #markedMs = 0;
 
@@ -97,7 +98,7 @@ export class EventStream implements ResponseStream, Subscriber {
     if (this.#position < this.#options.eventBus.position) this.#catchUp();
   }
 
-  /** Reports whether the client has acknowledged nothing of what was written in the last two heartbeat intervals. */
+  /** Reports whether the client has acknowledged no byte written in the last two heartbeat intervals. */
   async isStalled(): Promise<boolean> {
     const [before, after] = this.#marks;
     if (this.#ended || before === undefined || after === before) return false;
@@ -199,16 +200,16 @@ export class EventStream implements ResponseStream, Subscriber {
   }
 }
 
-const HEARTBEAT_MS = 15_000;
+export const HEARTBEAT_MS = 15_000;
 /** How long a client may stop reading. */
-const BLOCKED_MAX_MS = 30_000;
+export const BLOCKED_MAX_MS = 30_000;
 /** The reconnection delay of clients. */
 const RETRY_MS = 2000;
 const WRITE_BYTES = 16 * 1024;
 
 const cachedMessages = new WeakMap<OwnedEvent, { [S in Sight]?: Buffer }>();
 
-/** Returns the message of an event, encoded once for all streams that see as much of it. */
+/** Returns the message of an event, encoded once for all streams with the same view of it. */
 function messageOf(event: OwnedEvent, sight: Sight): Buffer {
   const cached = cachedMessages.get(event) ?? {};
   cachedMessages.set(event, cached);
@@ -217,4 +218,46 @@ function messageOf(event: OwnedEvent, sight: Sight): Buffer {
     cached[sight] = Buffer.from(`id: ${shown.id}\nevent: ${shown.type}\ndata: ${JSON.stringify(shown)}\n\n`);
   }
   return cached[sight];
+}
+
+/** The open streams of a deployment on this node, by account. */
+export class OpenStreams {
+  /** The open streams of each account, oldest first. */
+  readonly #byAccount = new Map<number, Set<EventStream>>();
+
+  /** Returns the number of streams that an account has open. */
+  count(accountId: number): number {
+    return this.#byAccount.get(accountId)?.size ?? 0;
+  }
+
+  /**
+   * Opens a stream of an account. At the bound, the oldest stalled stream is closed instead of rejecting the new one:
+   * its client has probably disconnected.
+   * @throws {Problem} `stream_limit_exceeded` if no stream is stalled
+   */
+  async open(accountId: number, max: number, options: Omit<EventStreamOptions, 'onClose'>): Promise<EventStream> {
+    while (this.count(accountId) >= max) {
+      const stalled = await this.#oldestStalled(accountId);
+      if (stalled === undefined) {
+        const message = `The account already has ${max} open event streams; close one of them, or share it.`;
+        throw problem('stream_limit_exceeded', message);
+      }
+      stalled.disconnect();
+      this.#remove(accountId, stalled);
+    }
+    const stream = new EventStream({ ...options, onClose: () => this.#remove(accountId, stream) });
+    this.#byAccount.getOrInsertComputed(accountId, () => new Set()).add(stream);
+    return stream;
+  }
+
+  async #oldestStalled(accountId: number): Promise<EventStream | undefined> {
+    for (const stream of this.#byAccount.get(accountId) ?? []) if (await stream.isStalled()) return stream;
+    return undefined;
+  }
+
+  #remove(accountId: number, stream: EventStream): void {
+    const streams = this.#byAccount.get(accountId);
+    streams?.delete(stream);
+    if (streams?.size === 0) this.#byAccount.delete(accountId);
+  }
 }

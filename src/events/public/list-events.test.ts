@@ -1,25 +1,25 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { onEachEngine } from '../../../test/support/engines.ts';
-import { createAccount } from '../../accounts/accounts.ts';
-import { createCategory } from '../../categories/categories.ts';
-import { expireHolds } from '../../holds/expiry.ts';
-import { createHold, getHold, releaseHold } from '../../holds/holds.ts';
-import { holdValues } from '../../holds/rows.ts';
-import { createKey, revokeKey, rotateKey } from '../../keys/keys.ts';
+import { createAccount } from '../../access/accounts/accounts.ts';
+import { createKey, revokeKey, rotateKey } from '../../access/keys/keys.ts';
 import { testClock } from '../../lib/clock.ts';
 import { Problem } from '../../lib/http/problem.ts';
-import { messageIdOf } from '../../messages/message.ts';
-import { sendMessage } from '../../messages/messages.ts';
-import { getOrder, placeOrder } from '../../orders/orders.ts';
-import { orderOf } from '../../orders/rows.ts';
-import { approveOrder, deliverOrder } from '../../orders/steps.ts';
-import { createPet, deletePet, updatePet } from '../../pets/pets.ts';
-import { type Database, type Params, query, type Transaction } from '../../schema.ts';
-import { operator } from '../event.ts';
-import { assignPositions } from '../ordering.ts';
+import { operator } from '../../model/log/event.ts';
+import { assignPositions } from '../../model/log/ordering.ts';
+import { messageIdOf } from '../../model/message.ts';
+import type { PublicEvent } from '../../model/public-event.ts';
+import { type Database, type Params, query, type Transaction } from '../../model/schema.ts';
+import { createCategory } from '../../store/categories/categories.ts';
+import { expireHolds } from '../../store/holds/expiry.ts';
+import { createHold, getHold, releaseHold } from '../../store/holds/holds.ts';
+import { holdValues } from '../../store/holds/rows.ts';
+import { sendMessage } from '../../store/messages/messages.ts';
+import { getOrder, placeOrder } from '../../store/orders/orders.ts';
+import { orderOf } from '../../store/orders/rows.ts';
+import { approveOrder, deliverOrder } from '../../store/orders/steps.ts';
+import { createPet, deletePet, updatePet } from '../../store/pets/pets.ts';
 import { type EventFilter, listEvents } from './list-events.ts';
-import type { PublicEvent } from './public-event.ts';
 
 const START = Date.parse('2026-11-21T12:00:00Z');
 const DAY = 86_400_000;
@@ -344,7 +344,7 @@ onEachEngine(engine => {
         for (let part = 0; part < 50; part++) await tx.run(many, {});
       });
       await write(tx => createHold(tx, owner, { petIds: [1] }, 100));
-      // Who lists gives it but a moment, and so many may take longer.
+      // The list waits only briefly for positions, and so many may take longer.
       await assignPositions(database);
       const first = await listEvents(database, owner, { types: ['hold.*'] }, { limit: 100 }, clock.now(), DAY);
       assert.deepEqual(first.events, []);
@@ -357,7 +357,7 @@ onEachEngine(engine => {
   });
 });
 
-/** Every event, through all pages. */
+/** Returns every event, from all pages. */
 async function readAll(
   database: Database,
   actor: { accountId: number | null; admin: boolean },

@@ -1,26 +1,26 @@
-import { problem } from '../../errors.ts';
 import { decodeListToken, encodeListToken, invalidCursor, isCount } from '../../lib/http/pagination/cursor.ts';
-import type { PageRequest } from '../../lib/http/pagination/paginate.ts';
+import { type PageRequest, SCAN_LIMIT } from '../../lib/http/pagination/paginate.ts';
 import { requireScanRoom, startScan } from '../../lib/http/pagination/scan-queue.ts';
 import { bestEffort } from '../../lib/storage/best-effort.ts';
-import type { Database, Reader } from '../../schema.ts';
-import type { Actor } from '../event.ts';
-import { withLongValues } from '../long-values.ts';
-import { assignPositions, eventsAfter, lastPosition, positionBefore } from '../ordering.ts';
-import { type OwnedEvent, withOwners } from '../owners.ts';
-import { eventIdAt, type PublicEvent, positionOf } from './public-event.ts';
+import { problem } from '../../model/errors.ts';
+import type { Actor } from '../../model/log/event.ts';
+import { withLongValues } from '../../model/log/long-values.ts';
+import { assignPositions, eventsAfter, lastPosition, positionBefore } from '../../model/log/ordering.ts';
+import { type OwnedEvent, withOwners } from '../../model/log/owners.ts';
+import { eventIdAt, type PublicEvent, positionOf } from '../../model/public-event.ts';
+import type { Database, Reader } from '../../model/schema.ts';
 import { canSee, publicEvent, sightOf } from './visibility.ts';
 
 export interface EventFilter {
   /** Types such as `pet.created`, or all types of a kind such as `pet.*`; all types by default. */
   readonly types?: readonly string[] | undefined;
-  /** Only events after the one with this id. */
+  /** Only events after the event with this id. */
   readonly after?: string | undefined;
 }
 
-export interface EventPage {
+interface EventPage {
   readonly events: PublicEvent[];
-  /** The cursor of the next page; absent on the last one. */
+  /** The cursor of the next page; absent on the last page. */
   readonly next?: string;
   /** On the last page: the event id after which to continue later. */
   readonly end?: string;
@@ -29,11 +29,11 @@ export interface EventPage {
 /**
  * Returns one page of the events that the actor can see and the filter selects, in the total order of all events.
  *
- * A client that reads all pages, and later continues from the end of the last one, gets every event once. A page scans at
- * most 20,000 events; it can be short or empty and still have a next page.
+ * A client that reads all pages, and later continues from the end of the last one, gets every event exactly once. A
+ * page scans at most 20,000 events; it can be short or empty and still have a next page.
  * @param retentionMs how long events are kept
- * @throws {Problem} `invalid_parameter` for a cursor of another list; `events_expired` when events after the position are
- *   no longer kept; `overloaded`
+ * @throws {Problem} `invalid_parameter` for a cursor of another list; `events_expired` when events after the position
+ *   are no longer kept; `overloaded`
  */
 export async function listEvents(
   database: Database,
@@ -59,9 +59,11 @@ export async function listEvents(
       await read(POSITIONS_PER_TURN, EVENTS_PER_TURN);
     }
   }
-  return position < end ? { events, next: encodePosition(filter, position) } : { events, end: eventIdAt(end) };
+  return position < end
+    ? { events, next: encodeListToken(listOf(filter), [position]) }
+    : { events, end: eventIdAt(end) };
 
-  /** Reads on until the page is full: so many events at most, of so many positions. */
+  /** Reads further events until the page is full: at most `size` events from at most `positions` positions. */
   async function read(positions: number, size: number): Promise<void> {
     const upTo = Math.min(scanEnd, position + positions);
     const batch = await eventsAfter(database, position, upTo, size, filter.types);
@@ -78,7 +80,7 @@ export async function listEvents(
 }
 
 /**
- * Returns the start of the retention period: all events recorded at `since` or later, which follow `position`.
+ * Returns the start of the retention period: events after `position` were all recorded at `since` or later.
  * @param retentionMs how long events are kept
  */
 export async function retentionStart(
@@ -92,7 +94,7 @@ export async function retentionStart(
 
 /**
  * Returns a position to continue from.
- * @throws {Problem} `events_expired` when later events are no longer kept, or the position is later than the log
+ * @throws {Problem} `events_expired` when later events are no longer kept, or the position is after the end of the log
  */
 export function requireRetained(position: number, retainedFrom: number, end: number): number {
   if (position > end) {
@@ -111,11 +113,10 @@ export function typeFilter(
   return ({ kind, action }) => selected.has(`${kind}.*`) || selected.has(`${kind}.${action}`);
 }
 
-/** The number of positions that a page scans; that of the first read, and of each later one. */
-const SCAN_LIMIT = 20_000;
+/** The number of positions of the first read of a scan, and of each later one. */
 const POSITIONS_FIRST = 500;
 const POSITIONS_PER_TURN = 2000;
-/** The number of events that a later read decodes, which takes longer than to skip them. */
+/** The number of events that a later read decodes, which takes longer than skipping them. */
 const EVENTS_PER_TURN = 500;
 
 /** Returns the position after which a page starts; `undefined` for the start of the log. */
@@ -127,7 +128,3 @@ function startOf(filter: EventFilter, cursor: string | undefined): number | unde
 }
 
 const listOf = ({ types, after }: EventFilter) => [types && [...types].sort(), after];
-
-function encodePosition(filter: EventFilter, position: number): string {
-  return encodeListToken(listOf(filter), [position]);
-}

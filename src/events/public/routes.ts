@@ -1,13 +1,41 @@
 import Type from 'typebox';
-import { type Deployment, listOperation, nowOf, operation } from '../../deployment.ts';
+import { type Deployment, listOperation, nowOf, operation } from '../../access/deployment.ts';
+import { SCAN_LIMIT } from '../../lib/http/pagination/paginate.ts';
 import { invalidParameter } from '../../lib/http/problem.ts';
+import type { Example } from '../../lib/http/route.ts';
 import { onePer } from '../../lib/one-per.ts';
-import { boundOf } from '../../plans/plan.ts';
+import { countText } from '../../lib/text.ts';
+import { durationIn } from '../../lib/time.ts';
+import { boundOf } from '../../model/plan.ts';
+import { EventId, EventTypes, positionOf } from '../../model/public-event.ts';
+import { settingTree } from '../../model/settings.ts';
 import { Event, Events } from './event-schemas.ts';
-import { listExamples, streamExamples } from './examples.ts';
+import { BLOCKED_MAX_MS, HEARTBEAT_MS, OpenStreams } from './event-stream.ts';
 import { listEvents, requireRetained, retentionStart } from './list-events.ts';
-import { OpenStreams } from './open-streams.ts';
-import { EventId, EventTypes, positionOf } from './public-event.ts';
+
+const firstPage = {
+  summary: 'The events of a small store: an animal was set aside, and an order was placed',
+  given: ['updatePet: set aside', 'placeOrder: a dog with a date'],
+};
+const ofHolds = { given: ['createHold: two cats', 'releaseHold: a hold'], query: 'types=hold.*&limit=2' };
+const unknownType = { query: 'types=pet.sold', status: 400, code: 'invalid_parameter' };
+const newer = {
+  ...{ name: 'newer than the store', status: 410, code: 'events_expired' },
+  summary: 'An id that the store has not reached, because an older backup was restored',
+};
+
+const listExamples: readonly Example[] = [
+  { name: 'first page', ...firstPage, query: 'after=evt_9', status: 200 },
+  { name: 'holds', summary: 'Only events of holds', ...ofHolds, status: 200 },
+  { name: 'account', summary: 'Events of the account of the key', query: 'types=account.*', status: 200 },
+  { ...newer, query: 'after=evt_999999999' },
+  { name: 'unknown type', summary: 'A type that does not exist', ...unknownType },
+];
+
+const streamExamples: readonly Example[] = [
+  { name: 'continue', summary: 'The events after a known one', query: 'after=evt_9', status: 200 },
+  { ...newer, headers: { 'Last-Event-ID': 'evt_999999999' } },
+];
 
 const filters = {
   types: Type.Optional(EventTypes),
@@ -26,8 +54,8 @@ export const list = listOperation({
     'one that you have read. The last page has an `X-Sync-Token`; pass it as `after` to continue later. Everyone can see events ' +
     'of animals and categories. Events of a hold are visible to the account that placed it and to the owners of its animals; ' +
     'events of an order to the account that placed it and to the owner of the animal; events of an account, its keys and ' +
-    'their bans to that account, on production only; all events to admins. Events are readable for 30 days.',
-  limits: 'A page scans up to 20,000 events, so it can be short or empty and still have a next page.',
+    `their bans to that account, on production only; all events to admins. Events are readable for ${settingTree.eventsDays.default} days.`,
+  limits: `A page scans up to ${countText(SCAN_LIMIT)} events, so it can be short or empty and still have a next page.`,
   noun: 'events',
   forwardOnly: true,
   filters,
@@ -47,11 +75,11 @@ export const stream = operation({
   description:
     'Streams the events of `listEvents` as server-sent events until either side closes the connection. Each message has ' +
     'the `id` of the event, its type as `event`, and the event as one line of JSON in `data`. With `Last-Event-ID` or ' +
-    '`after`, the stream starts after that event, without gaps or duplicates; otherwise with new events. Every 15 seconds ' +
-    'without an event, it sends a comment with an `id` to continue from. The stream counts as one request. It ends when the ' +
+    `\`after\`, the stream starts after that event, without gaps or duplicates; otherwise with new events. Every ${durationIn('second', HEARTBEAT_MS)} ` +
+    'without an event, the stream sends a comment with an `id` to continue from. The stream counts as one request. It ends when the ' +
     'key is revoked, expires or is banned, when the permissions of the account change, when the service stops, and when the ' +
-    'client falls behind and reads almost nothing for 30 seconds. At the limit of streams, a new stream replaces the oldest ' +
-    'one whose client has acknowledged nothing for two of these intervals.',
+    `client falls behind and reads almost nothing for ${durationIn('second', BLOCKED_MAX_MS)}. At the limit of streams, a new stream replaces the oldest ` +
+    'stream whose client has acknowledged nothing for two of these intervals.',
   query: Type.Object(filters),
   headers: {
     'Last-Event-ID':
@@ -68,9 +96,9 @@ export const stream = operation({
   ],
   errors: ['events_expired', 'stream_limit_exceeded'],
   examples: streamExamples,
-  async handle({ context, caller, query, header, isStillAuthorized }) {
+  async handle({ context, caller, query, headers, isStillAuthorized }) {
     const { eventBus, database, eventsKeptMs } = context;
-    const after = lastEventId(header('last-event-id')) ?? query.after;
+    const after = lastEventId(headers['last-event-id']) ?? query.after;
     const end = await eventBus.lastPosition();
     let position = end;
     if (after !== undefined) {

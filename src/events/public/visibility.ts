@@ -1,63 +1,43 @@
-import type { Scope } from '../../keys/key.ts';
+import { valuesFor } from '../../lib/fields/values.ts';
 import { formatTime } from '../../lib/time.ts';
-import { messageIdOf } from '../../messages/message.ts';
-import { isComplete } from '../../orders/order.ts';
-import { petValues } from '../../pets/pet.ts';
-import type { EventKind } from '../../schema.ts';
-import type { Actor } from '../event.ts';
-import type { LoggedData, OwnedEvent } from '../owners.ts';
-import { eventIdAt, type PublicEvent } from './public-event.ts';
+import type { Actor } from '../../model/log/event.ts';
+import type { LoggedData, OwnedEvent } from '../../model/log/owners.ts';
+import type { Noun } from '../../model/noun.ts';
+import { nounEvents, nouns } from '../../model/nouns.ts';
+import { eventIdAt, type PublicEvent } from '../../model/public-event.ts';
+import type { EventKind } from '../../model/schema.ts';
 
 /**
- * Reports whether an actor can see an event, by the rules of the resource itself. Everyone sees events of pets, categories
- * and organizations. The other kinds are visible to: the account that placed a hold and the owners of its pets; the account that
- * placed an order and the owner of its pet; the sender of a message, and its recipient once it is delivered; the account
- * itself, for its keys, bans and webhooks too. Admins see everything. The key of the actor needs a scope for the kind.
+ * Reports whether an actor can see an event. The rule is that of the resource: `visibleTo` of its noun. Admins see
+ * everything. The key of the actor needs a scope for the kind.
  */
 export function canSee(actor: Actor, event: OwnedEvent): boolean {
   if (!allowsKind(actor, event.kind)) return false;
-  if (actor.admin || catalogue.has(event.kind)) return true;
+  const { visibleTo } = nounEvents[event.kind];
+  if (actor.admin || visibleTo === 'everyone') return true;
   const { accountId, toAccountId } = loggedResource(event);
-  if (event.kind === 'message') {
-    // The recipient sees the message once it is in the inbox.
-    return accountId === actor.accountId || (toAccountId === actor.accountId && event.action === 'delivered');
-  }
-  return event.ownerIds.includes(actor.accountId!) || accountId === actor.accountId;
+  if (accountId === actor.accountId) return true;
+  return visibleTo === 'parties'
+    ? event.ownerIds.includes(actor.accountId!)
+    : toAccountId === actor.accountId && event.action === 'delivered';
 }
-
-/** The kinds whose events everyone sees. */
-const catalogue: ReadonlySet<EventKind> = new Set<EventKind>(['pet', 'category', 'organization']);
-
-/** The scopes for events of each kind, of which a key needs one. */
-const readScopes: Readonly<Record<EventKind, readonly Scope[]>> = {
-  pet: ['pets:read', 'events:read'],
-  category: ['pets:read', 'events:read'],
-  organization: ['pets:read', 'events:read'],
-  hold: ['orders:read'],
-  order: ['orders:read'],
-  message: ['messages:read'],
-  account: ['account:read'],
-  key: ['account:read'],
-  ban: ['account:read'],
-  webhook: ['webhooks:read'],
-};
 
 /** Reports whether the scopes of an actor's key allow events of a kind. */
 export function allowsKind({ scopes }: Actor, kind: EventKind): boolean {
-  return scopes === undefined || readScopes[kind].some(scope => scopes.has(scope));
+  return scopes === undefined || nounEvents[kind].scopes.some(scope => scopes.has(scope));
 }
 
 /**
- * How much of an event an actor sees. The `owner` of the resource, and admins, see everything. The account that `caused`
- * the event sees itself, and the hold or order behind the event. Everyone else sees neither, and no fields that only the
- * owner sees.
+ * How much of an event an actor sees. The `owner` of the resource, and admins, see everything. The account that
+ * `caused` the event sees itself, and the hold or order behind the event. Other actors see neither, and no fields that
+ * only the owner sees.
  */
 export type Sight = 'owner' | 'cause' | 'public';
 
-/** Returns how much of an event an actor sees. A hold is owned by the account that placed it, an order by the owner of its pet. */
+/** Returns how much of an event an actor sees. */
 export function sightOf(actor: Actor, event: OwnedEvent): Sight {
   const owns =
-    event.kind === 'hold'
+    nounEvents[event.kind].belongsTo === 'account'
       ? loggedResource(event).accountId === actor.accountId
       : event.ownerIds.includes(actor.accountId!);
   if (actor.admin || owns) return 'owner';
@@ -68,7 +48,7 @@ export function sightOf(actor: Actor, event: OwnedEvent): Sight {
 export function publicEvent(event: OwnedEvent, sight: Sight): PublicEvent {
   const { kind, action, position, at, accountId, subjectId, ownerIds, data } = event;
   const showActor = sight !== 'public';
-  const hidden = kind === 'pet' && sight !== 'owner' ? petValues.ownersOnly : [];
+  const hidden = (sight === 'owner' ? undefined : ownersOnly[kind]) ?? [];
   const logged = without(loggedResource(event), hidden);
   const resource = { ...logged, ...derivedMembers(event, logged['status']) };
   const cause = causeOf(data, showActor);
@@ -79,8 +59,8 @@ export function publicEvent(event: OwnedEvent, sight: Sight): PublicEvent {
     sequence: position,
     ...(showActor && accountId !== null && { accountId }),
     data: {
-      id: kind === 'message' ? messageIdOf(subjectId) : subjectId,
-      // The subject of key events is the account; the resource has the id of the key.
+      id: nounEvents[kind].shownId?.(subjectId) ?? subjectId,
+      // The subject of a key event is the account, so the resource has the id of the key.
       ...resource,
       // As with `view=full`, everyone may see the owner of a pet.
       ...(kind === 'pet' && ownerIds.length > 0 && { accountId: ownerIds[0] }),
@@ -89,6 +69,13 @@ export function publicEvent(event: OwnedEvent, sight: Sight): PublicEvent {
     ...(Object.keys(cause).length > 0 && { cause }),
   };
 }
+
+/** The names of the fields that only the owner sees, of each noun with fields. */
+const ownersOnly: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
+  Object.entries<Noun>(nouns).flatMap(([kind, { table }]) =>
+    table?.fields ? [[kind, valuesFor(table.fields).ownersOnly]] : [],
+  ),
+);
 
 type Resource = Readonly<Record<string, unknown>>;
 
@@ -102,11 +89,9 @@ function without(resource: Resource, names: readonly string[]): Resource {
   return Object.fromEntries(Object.entries(resource).filter(([name]) => !names.includes(name)));
 }
 
-/** Returns the members that follow from the status, which the log leaves out. */
+/** Returns the members that derive from the status, which the log omits. */
 function derivedMembers({ kind, at, data }: OwnedEvent, status: unknown): Resource {
-  if (kind === 'order' && status !== undefined) return { complete: isComplete(status) };
-  if (kind === 'hold' && status !== undefined && status !== 'active') return { endedAt: formatTime(data.at ?? at) };
-  return {};
+  return (status === undefined ? undefined : nounEvents[kind].derived?.(status, data.at ?? at)) ?? {};
 }
 
 function causeOf(data: LoggedData, showActor: boolean): NonNullable<PublicEvent['cause']> {
@@ -122,14 +107,10 @@ function causeOf(data: LoggedData, showActor: boolean): NonNullable<PublicEvent[
   };
 }
 
-const creations = ['created', 'placed', 'queued', 'imposed'];
-/** The actions that delete a resource. */
-const deletions = ['deleted', 'merged'];
-
-/** Returns the changed members; all members of a created or deleted resource. `logged` has the previous values. */
+/** Returns the changed members; for a created or deleted resource, all members. `logged` has the previous values. */
 function changesOf(event: OwnedEvent, resource: Resource, logged: Resource): PublicEvent['changes'] {
-  const isCreated = creations.includes(event.action);
-  const isDeleted = deletions.includes(event.action);
+  const effect = nounEvents[event.kind].actions[event.action];
+  const [isCreated, isDeleted] = [effect === 'creates', effect === 'deletes'];
   const was: Resource = { ...logged, ...derivedMembers(event, logged['status']) };
   const derived = Object.keys(derivedMembers(event, resource['status'])).filter(name => was[name] !== resource[name]);
   const changed = new Set([...Object.keys(logged), ...derived]);

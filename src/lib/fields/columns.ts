@@ -19,8 +19,8 @@ type Selected<Row> = readonly { [K in keyof Row]: AliasedExpression<Row[K], K & 
 export type Assigned<Row> = { [K in keyof Row]: Expression<NonGenerated<Row[K]>> };
 type NonGenerated<Value> = Value extends { readonly __select__: infer Selected } ? Selected : Value;
 
-export interface Column {
-  /** Its key in a row: the name of the field, with that of the member where the value is an object. */
+interface Column {
+  /** The column's key in a row: the name of the field, followed by the member's name if the value is an object. */
   readonly key: string;
   readonly name: string;
   readonly field: Field;
@@ -41,7 +41,9 @@ export function memberKey(name: string, member: string): string {
   return `${name}${member.charAt(0).toUpperCase()}${member.slice(1)}`;
 }
 
-/** Builds the column lists of queries over a table. Queries are compiled once, so nothing of this runs per request. */
+/**
+ * Builds the column lists of queries over a table. Queries are compiled once, so this code does not run per request.
+ */
 export function columnsFor<F extends Fields>(fields: F) {
   const columns = Object.entries(fields).flatMap(([name, field]) => columnsOf(name, field));
   const stored = (one: Column) => (one.name === one.key ? one.key : `${one.name} as ${one.key}`);
@@ -59,7 +61,7 @@ export function columnsFor<F extends Fields>(fields: F) {
       columns.filter(({ field }) => field.view !== 'lock').map(asOf(now)) as unknown as Selected<RowOf<F>>,
     /** Every column as it is stored. */
     stored: () => columns.map(stored) as unknown as Selected<ColumnValuesOf<F>>,
-    /** The values of an insert, from the parameters of a query; `brief`: without the columns that may be null. */
+    /** The values of an insert, from the parameters of a query. With `brief`, without the columns that may be null. */
     inserted: (
       p: { readonly [K in keyof InsertRowOf<F>]: Expression<InsertRowOf<F>[K]> },
       length: 'brief' | 'whole' = 'whole',
@@ -70,7 +72,10 @@ export function columnsFor<F extends Fields>(fields: F) {
       ) as never as Assigned<TableOf<Inserted<F>>>,
     /** Reports whether a brief insert has all values of a body. */
     isBrief: (body: object) => Object.keys(body).every(name => !optional.has(name)),
-    /** The assignments of an update, from the parameters of a query: all that are not fixed, or some by their keys. */
+    /**
+     * The assignments of an update, from the parameters of a query: of `keys`, or of all columns that updates can
+     * change.
+     */
     updated: (p: object, keys?: readonly (keyof ColumnValuesOf<F>)[]) =>
       assigned(
         columns.filter(({ key, field }) =>

@@ -22,7 +22,7 @@ export function json<Value>(): Codec<Value, string> {
   return { encode: value => JSON.stringify(value), decode: stored => JSON.parse(stored) };
 }
 
-/** Everything about a field but its schema. */
+/** Everything about a field except its schema. */
 interface FieldOptions {
   readonly column?: string;
   /** For a value that is an object: its members and the columns that store them. An optional member may be null. */
@@ -30,14 +30,14 @@ interface FieldOptions {
   /** How the column stores the value; without it, the column stores the JSON value. */
   readonly codec?: { encode(value: never): unknown; decode(stored: never): unknown };
   /**
-   * Whether callers write the field: `required` in a create and a replacement, or `optional`. An optional field without a
-   * `default` is nullable: `null` in a patch and absence in a replacement delete its value. Without `write`, the service
-   * sets the field.
+   * Whether callers write the field: `required` in a create and a replacement, or `optional`. An optional field without
+   * a `default` is nullable: `null` in a patch and absence in a replacement delete its value. Without `write`, the
+   * service sets the field.
    */
   readonly write?: 'required' | 'optional';
-  /** The value of an optional field that a create or a replacement leaves out. */
+  /** The value of an optional field that is missing in a create or a replacement. */
   readonly default?: unknown;
-  /** The schema of the value in a patch where it differs, or `false` where patches cannot change the field. */
+  /** The schema of the value in a patch, if it differs; `false` if patches cannot change the field. */
   readonly patch?: TSchema | false;
   /** Whether the column of a field that the service sets may be null. */
   readonly nullable?: true;
@@ -48,11 +48,11 @@ interface FieldOptions {
   readonly view?: 'plain' | 'full' | 'row' | 'lock';
   /** `owner`: only the owner of the pet reads the field in the full view, in events and in the history. */
   readonly visibleTo?: 'owner';
-  /** The schema in responses, where it differs. */
+  /** The schema in responses, if it differs. */
   readonly shown?: TSchema;
   /** Whether events record changes of the field; by default, only of fields that callers write. */
   readonly recorded?: boolean;
-  /** The value as of `now`, in SQL, where it changes with time without a write; a lock reads the column itself. */
+  /** The SQL value as of `now`, if the value changes with time without a write. Locks read the column itself. */
   readonly at?: (now: unknown) => RawBuilder<unknown>;
   /** Computes the value of a field without a column from the row. */
   readonly derive?: (row: never) => unknown;
@@ -60,11 +60,11 @@ interface FieldOptions {
   readonly generated?: true;
   /** Whether updates leave the value alone. */
   readonly fixed?: true;
-  /** The command-line flag, without dashes, and its placeholder in help; derived from the name where left out. */
+  /** The command-line flag, without dashes, and its placeholder in help; by default derived from the name. */
   readonly cli?: { readonly flag?: string; readonly value?: string };
 }
 
-/** One field of a resource: everything that is derived for it comes from this value. */
+/** One field of a resource. Schemas, columns, queries and views derive from it. */
 export type Field = FieldOptions & { readonly schema: TSchema };
 
 /** The fields of a resource by their JSON names, in the order of responses. */
@@ -117,7 +117,7 @@ type OptionalIfNull<F, Schema extends TSchema> = [NullOf<F>] extends [never] ? S
 type NullableSchema<F, Schema extends TSchema> = [NullOf<F>] extends [never] ? Schema : TUnion<[Schema, TNull]>;
 type StoredOf<F> = F extends { codec: { encode(value: never): infer Stored } } ? Stored : Static<SchemaOf<F>>;
 
-/** What the column of a member stores: null for an optional one without a value. */
+/** The type of a member's column: nullable for an optional member. */
 type MemberOf<Stored, M> = M extends keyof Stored
   ? undefined extends Stored[M]
     ? NonNullable<Stored[M]> | null
@@ -145,10 +145,10 @@ export type TableOf<F> = {
   [C in ColumnOf<F> as C['column']]: C['field'] extends { generated: true } ? Generated<C['value']> : C['value'];
 };
 
-/** A row as a lock reads it: every column, by the name of its field. */
+/** A row as a lock reads it: every column by its key. */
 export type ColumnValuesOf<F> = { readonly [C in ColumnOf<F> as C['key']]: C['value'] };
 
-/** A row as the full view reads it. The members of an object are keys of their own: `priceAmount`. */
+/** A row as the full view reads it. An object's members have keys of their own: `priceAmount`. */
 export type RowOf<F> = ColumnValuesOf<Without<F, { view: 'lock' }>>;
 
 /** A row as the plain view reads it. */

@@ -63,7 +63,7 @@ describe('fields', () => {
   });
 
   it('reject a patch that leaves an object incomplete', () => {
-    const message = 'height is required where there is no size yet.';
+    const message = 'height is required, because there is no size yet.';
     assert.throws(() => values.merge(row, { size: { width: 3 } }, reject), {
       errors: [{ path: '/size/height', code: 'required', message }],
     });

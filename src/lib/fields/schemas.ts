@@ -29,7 +29,7 @@ export function newSchema<F extends Fields>(fields: F, title: string, descriptio
 
 /** Returns the schema of a merge patch (RFC 7396): every field is optional, and `null` deletes a nullable one. */
 export function patchSchema<F extends Fields>(fields: F, title: string): PatchSchemaOf<F> {
-  const description = 'The fields to change; `null` removes an optional one.';
+  const description = 'The fields to change; `null` removes an optional field.';
   return objectOf(fields, { title, description }, field => {
     const { write, patch, schema, cli } = field;
     if (write === undefined || patch === false) return undefined;
@@ -46,13 +46,13 @@ export function objectPatch<Members extends TProperties>(object: TObject<Members
   ]);
   return Type.Object(Object.fromEntries(members) as { [M in keyof Members]: TOptional<TUnion<[Members[M], TNull]>> }, {
     title,
-    description: 'The members to change; `null` removes one, and the others stay.',
+    description: 'The members to change; `null` removes a member, and the others stay.',
   });
 }
 
 /**
- * Returns the schema of a resource in responses: the fields of the full view. The argument `members` replaces fields, and
- * adds members that are no fields.
+ * Returns the schema of a resource in responses: the fields of the full view. The argument `members` replaces fields,
+ * and adds members that are not fields.
  */
 export const fullSchema = viewSchema('full');
 
@@ -82,7 +82,7 @@ export function changesSchema<F extends Fields>(fields: F, description: string):
   }) as never;
 }
 
-/** Returns the schema of a resource as events show it: its recorded fields, after `members`. */
+/** Returns the schema of a resource in events: `members`, then its recorded fields. */
 export function recordedSchema(fields: Fields, title: string, description: string, members: TProperties): TObject {
   const { properties } = objectOf(fields, {}, field => {
     if (!isRecorded(field)) return undefined;
@@ -105,7 +105,10 @@ function objectOf(
   return Type.Object({ ...Object.fromEntries(properties), ...members }, options);
 }
 
-/** Returns a copy of a schema that carries the field's command-line flag as `~cli`, which no document or validator reads. */
+/**
+ * Returns a copy of a schema that carries the field's command-line flag as `~cli`, which no document or validator
+ * reads.
+ */
 function withCli<Schema extends TSchema>(schema: Schema, cli: Field['cli']): Schema {
   if (cli === undefined) return schema;
   const members = Object.getOwnPropertyDescriptors(schema);

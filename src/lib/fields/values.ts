@@ -20,8 +20,8 @@ import {
 type Values = Record<string, unknown>;
 
 /**
- * Builds the functions that convert between JSON values and rows. Build them once, as constants of a module: they walk no
- * schema and allocate nothing but their results.
+ * Builds the functions that convert between JSON values and rows. Build them once, as constants of a module: they do
+ * not traverse schemas, and allocate only their results.
  */
 export function valuesFor<F extends Fields>(fields: F) {
   const all = Object.entries(fields).map(([name, field]) => accessorOf(name, field));
@@ -32,19 +32,21 @@ export function valuesFor<F extends Fields>(fields: F) {
   const plain = readerOf(all.filter(({ field }) => isShown(field, 'plain')));
   const full = all.filter(({ field }) => isShown(field, 'full'));
   return {
-    /** Returns the columns that a create or a replacement sets; what it leaves out gets its default or null. */
+    /** Returns the columns that a create or a replacement sets. A missing field gets its default or null. */
     toRow(body: Static<NewSchemaOf<F>>): WrittenRowOf<F> {
       const row = { ...empty };
       for (const { name, write } of written) {
         const value = (body as Values)[name];
-        if (value !== undefined && value !== null) write(row, value);
+        if (value === undefined || value === null) continue;
+        if (write === undefined) row[name] = value;
+        else write(row, value);
       }
       return row as never;
     },
     /**
-     * Returns the columns that a merge patch changes: `null` deletes a value, and the members that a patch of an object
-     * leaves out stay.
-     * @throws what `reject` makes of the members that are missing because there is no value yet
+     * Returns the columns that a merge patch changes. `null` deletes a value; members that are missing in a patch of an
+     * object keep their values.
+     * @throws the error that `reject` returns, if a patch of an object without a value lacks required members
      */
     merge(
       row: WrittenRowOf<F>,
@@ -62,13 +64,14 @@ export function valuesFor<F extends Fields>(fields: F) {
     },
     /** Returns the recorded fields of a row, as events store them. */
     stateOf: readerOf(recorded) as (row: RecordedRowOf<F>) => StateOf<F>,
-    /** Returns the recorded fields that differ, as they were before; `undefined` where none does. */
+    /** Returns the earlier values of the recorded fields that changed; `undefined` if none changed. */
     changesOf(before: RecordedRowOf<F>, after: RecordedRowOf<F>): PreviousOf<F> | undefined {
       let was: Values | undefined;
       for (const { name, keys, read } of recorded) {
         if (keys.every(key => before[key as never] === after[key as never])) continue;
         was ??= {};
-        was[name] = (read ? read(before) : before[name as never]) ?? null;
+        const stored: unknown = before[name as never];
+        was[name] = (read && stored !== null ? read(before) : stored) ?? null;
       }
       return was as never;
     },
@@ -78,6 +81,11 @@ export function valuesFor<F extends Fields>(fields: F) {
     fullOf: readerOf(full) as FullView<F>,
     /** Returns the full view of a row without the fields that only its owner sees. */
     publicOf: readerOf(full.filter(({ field }) => field.visibleTo === undefined)) as FullView<F>,
+    /** Returns a function that returns some fields of the full view of a row. */
+    readerFor<Name extends keyof Static<ViewSchemaOf<F, 'full'>>>(names: readonly Name[]) {
+      const chosen = full.filter(({ name }) => names.includes(name as Name));
+      return readerOf(chosen) as (row: RowOf<F>) => Pick<Static<ViewSchemaOf<F, 'full'>>, Name>;
+    },
     /** The names of the fields that only the owner sees. */
     ownersOnly: all.filter(({ field }) => field.visibleTo === 'owner').map(({ name }) => name) as readonly string[],
   };
@@ -86,24 +94,30 @@ export function valuesFor<F extends Fields>(fields: F) {
 type FullView<F> = (row: RowOf<F>) => Static<ViewSchemaOf<F, 'full'>>;
 
 /**
- * Returns the row of a body without values. To clone it takes less time than to set each of its columns: the engine stores
- * an object from `JSON.parse` compactly, but turns one that gains many computed keys into a slower dictionary.
+ * Returns an empty row of a body. Cloning it is faster than setting each column: the engine stores an object from
+ * `JSON.parse` compactly, but turns an object that gains many computed keys into a slower dictionary.
  */
 function emptyRowOf(written: readonly Accessor[]): Values {
   const row: Values = {};
-  for (const { field, write } of written) write(row, field.default ?? null);
+  for (const { name, field, write } of written) {
+    if (write === undefined) row[name] = field.default ?? null;
+    else write(row, field.default ?? null);
+  }
   return JSON.parse(JSON.stringify(row));
 }
 
-/** How a field reads and writes its columns in a row. */
+/** Functions that read and write the columns of one field in a row. */
 interface Accessor {
   readonly name: string;
   readonly field: Field;
   readonly keys: readonly string[];
-  /** Returns the JSON value; undefined or null where the field has none. Absent where the column stores the JSON value. */
+  /**
+   * Returns the JSON value; undefined or null if the field has no value. Absent if the column stores the JSON value. Do not
+   * call it if the column of the field is null.
+   */
   readonly read: ((row: object) => unknown) | undefined;
-  /** Sets the columns to a JSON value, or to null. */
-  write(row: Values, value: unknown): void;
+  /** Sets the columns to a JSON value, or to null. Absent if the column stores the JSON value. */
+  readonly write: ((row: Values, value: unknown) => void) | undefined;
   /** Sets the columns that a patch with this value changes. */
   merge(change: Values, row: Values, value: unknown, errors: FieldError[]): void;
 }
@@ -112,22 +126,26 @@ function accessorOf(name: string, field: Field): Accessor {
   const { columns, derive, codec } = field;
   if (columns !== undefined) return objectAccessor(name, field, Object.keys(columns));
   if ((field.schema as JsonSchema).type === 'object') return jsonObjectAccessor(name, field);
-  const decode = codec && ((row: Values) => (row[name] === null ? null : codec.decode(row[name] as never)));
+  const decode = codec && ((row: Values) => codec.decode(row[name] as never));
   const read = (derive ?? decode) as Accessor['read'];
-  const write = (row: Values, value: unknown) => {
-    row[name] = value === null || codec === undefined ? value : codec.encode(value as never);
-  };
+  const encode = (value: unknown) => (value === null || codec === undefined ? value : codec.encode(value as never));
   return {
     name,
     field,
     keys: [name],
     read,
-    write,
-    merge: (change, _, value) => write(change, value),
+    write:
+      codec &&
+      ((row, value) => {
+        row[name] = encode(value);
+      }),
+    merge(change, _, value) {
+      change[name] = encode(value);
+    },
   };
 }
 
-/** An object whose members are stored in columns of their own; all of them are null where there is no value. */
+/** An object whose members are stored in columns of their own. All of them are null if the field has no value. */
 function objectAccessor(name: string, field: Field, members: readonly string[]): Accessor {
   const keys = members.map(member => memberKey(name, member));
   const { required = [] } = field.schema as JsonSchema;
@@ -160,7 +178,7 @@ function objectAccessor(name: string, field: Field, members: readonly string[]):
   };
 }
 
-/** An object that is JSON text in one column. Members that its schema does not have are left out. */
+/** An object that is stored as JSON text in one column. Members that its schema lacks are omitted. */
 function jsonObjectAccessor(name: string, field: Field): Accessor {
   const { properties, required = [] } = field.schema as JsonSchema;
   const members = properties && Object.keys(properties);
@@ -173,7 +191,7 @@ function jsonObjectAccessor(name: string, field: Field): Accessor {
     name,
     field,
     keys: [name],
-    read: row => (row[name as never] === null ? null : decode(row[name as never])),
+    read: row => JSON.parse(row[name as never]),
     write(row, value) {
       row[name] = value === null ? null : encode(value as Values);
     },
@@ -187,7 +205,7 @@ function jsonObjectAccessor(name: string, field: Field): Accessor {
   };
 }
 
-/** What accessors read of the schema of an object. */
+/** The part of an object's schema that accessors read. */
 interface JsonSchema {
   readonly type?: string;
   readonly properties?: Readonly<Record<string, unknown>>;
@@ -195,16 +213,18 @@ interface JsonSchema {
 }
 
 function isMissing(name: string, member: string): FieldError {
-  const message = `${member} is required where there is no ${name} yet.`;
+  const message = `${member} is required, because there is no ${name} yet.`;
   return { path: `/${name}/${member}`, code: 'required', message };
 }
 
-/** Returns a function that reads fields of a row. Those without a value are absent from its result. */
+/** Returns a function that reads fields of a row. It omits fields without a value. */
 function readerOf(accessors: readonly Accessor[]) {
   return (row: object): unknown => {
     const values: Values = {};
     for (const { name, read } of accessors) {
-      const value: unknown = read === undefined ? row[name as never] : read(row);
+      const stored: unknown = row[name as never];
+      if (stored === null) continue;
+      const value = read === undefined ? stored : read(row);
       if (value !== undefined && value !== null) values[name] = value;
     }
     return values;

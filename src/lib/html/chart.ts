@@ -1,7 +1,7 @@
 import { countText } from '../text.ts';
 import { type Html, type HtmlValue, html } from './html.ts';
 
-/** What the parts of bars mean: the same in every bar. */
+/** A series of values: one part of every bar. */
 export interface Series {
   readonly name: string;
   /** The class of its parts, which gives them their color. */
@@ -18,7 +18,7 @@ export interface Bar {
 
 export interface BarChart {
   readonly title: string;
-  /** What the bars stand for: `Hour`, as the head of the table's first column. */
+  /** The meaning of a bar, such as `Hour`: the heading of the table's first column. */
   readonly unit: string;
   readonly series: readonly Series[];
   readonly bars: readonly Bar[];

@@ -1,18 +1,18 @@
 import { withoutMarks } from '../text.ts';
 import type { Html } from './html.ts';
 
-/** How a page is written as Markdown. */
+/** The options of the Markdown of a page. */
 export interface ToMarkdownOptions {
   /** Returns the address that a link of the page has in the Markdown. */
   link(href: string): string;
-  /** The address of the page with its forms: a link takes the place of each form that sends something. */
+  /** The address of the page with its forms. A link to it replaces each form that sends data. */
   readonly page: string;
 }
 
 /**
- * Converts HTML of our templates to Markdown (GitHub's flavor). Texts are escaped, so that they become no markup. Drawings
- * and the controls of forms are left out. It expects what the templates write: closed elements, double quotes around
- * attributes, and character references with numbers.
+ * Converts HTML of our templates to Markdown (GitHub's flavor). Texts are escaped, so that they do not become markup.
+ * Drawings and form controls are omitted. Requires closed elements, double quotes around attributes, and numeric
+ * character references, as our templates write them.
  */
 export function htmlToMarkdown(html: Html, options: ToMarkdownOptions): string {
   return `${new Writer(options).blocks(parse(html.text)).join('\n\n')}\n`;
@@ -27,12 +27,12 @@ function escapeInline(text: string): string {
   return withoutMarks(text).replace(/[\\`*_[\]<>&#~|@]|!(?=\[)|:(?=\/\/)|(?<=www)\./gi, '\\$&');
 }
 
-/** Escapes what would end the address of a link, and what would be decoded in it. */
+/** Escapes characters that would end the address of a link, or that Markdown would decode. */
 function escapeAddress(url: string): string {
   return url.replace(/[\\()<>]|&(?=#?\w+;)/g, '\\$&');
 }
 
-/** Collapses the whitespace of a line, and escapes what would begin a list or underline a heading. */
+/** Collapses the whitespace of a line, and escapes characters that would begin a list or underline a heading. */
 function atLineStart(line: string): string {
   return line
     .replaceAll(/\s+/g, ' ')
@@ -50,7 +50,7 @@ type Node = Element | string;
 
 const empty = new Set(['br', 'hr', 'img', 'input', 'wbr']);
 const inline = new Set(['a', 'bdi', 'br', 'code', 'em', 'mark', 'small', 'span', 'strong', 'time', 'wbr']);
-/** What only browsers show. */
+/** Elements that only browsers show. */
 const leftOut = new Set(['button', 'img', 'input', 'label', 'script', 'select', 'svg', 'textarea']);
 
 function parse(text: string): Node[] {

@@ -1,42 +1,54 @@
-/** Text that is HTML already: templates insert it unchanged. */
-export class Html {
-  readonly text: string;
-  constructor(text: string) {
-    this.text = text;
-  }
+/** Marks HTML. Only this module has it, so that no value from outside passes as HTML. */
+const isHtml = Symbol('HTML');
 
-  toString(): string {
-    return this.text;
-  }
+/** Text that is HTML already: templates insert it unchanged. */
+export interface Html {
+  readonly [isHtml]: true;
+  readonly text: string;
+}
+
+/** Returns a text as HTML, which templates do not escape. */
+export function rawHtml(text: string): Html {
+  return { [isHtml]: true, text };
 }
 
 /** A value in a template: HTML, text or a number that is escaped, a list of them, or nothing. */
 export type HtmlValue = Html | string | number | false | null | undefined | readonly HtmlValue[];
 
 /**
- * The template tag of every page. Escapes each value unless it is HTML itself; joins lists; leaves out `false`, `null` and
+ * The template tag of every page. Escapes each value unless it is HTML itself; joins lists; omits `false`, `null` and
  * `undefined`. Attribute values must be in double quotes.
  */
 export function html(parts: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
   let text = parts[0]!;
-  for (const [index, value] of values.entries()) text += render(value) + parts[index + 1]!;
-  return new Html(text);
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index];
+    if (typeof value === 'string') text += special.test(value) ? escapeHtml(value) : value;
+    else if (typeof value === 'number') text += value;
+    else if (value) text += isHtml in value ? value.text : joined(value);
+    text += parts[index + 1]!;
+  }
+  return { [isHtml]: true, text };
 }
 
-function render(value: HtmlValue): string {
-  if (value instanceof Html) return value.text;
-  if (value === undefined || value === null || value === false) return '';
-  if (typeof value === 'object') return value.map(render).join('');
-  return escapeHtml(String(value));
+function joined(values: readonly HtmlValue[]): string {
+  let text = '';
+  for (const value of values) {
+    text += typeof value === 'object' && value && isHtml in value ? value.text : html`${value}`.text;
+  }
+  return text;
 }
+
+/** A character that is escaped. Most values contain none. */
+const special = /[&<>"']/;
 
 export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, character => `&#${character.charCodeAt(0)};`);
+  return text.replaceAll(/[&<>"']/g, character => `&#${character.charCodeAt(0)};`);
 }
 
 /** Converts a sentence of the documentation to HTML, with `<code>` in place of backticks. */
 export function sentence(text: string): Html {
-  return new Html(escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>'));
+  return rawHtml(escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>'));
 }
 
 /** Returns a time as people read it: `22 Nov 2026, 13:45 UTC`. @param at milliseconds since the Unix epoch */

@@ -37,10 +37,10 @@ describe('renderMarkdown', () => {
       await bodyOf('One **two** *three* ~~four~~ `five`.'),
       '<p>One <strong>two</strong> <em>three</em> <del>four</del> <code>five</code>.</p>',
     );
-    assert.equal(await bodyOf('- a\n- b'), '<ul><li>a</li>\n<li>b</li>\n</ul>');
-    assert.equal(await bodyOf('3. a\n4. b'), '<ol start="3"><li>a</li>\n<li>b</li>\n</ol>');
-    assert.equal(await bodyOf('- a\n\n  b'), '<ul><li><p>a</p>\n<p>b</p>\n</li>\n</ul>');
-    assert.equal(await bodyOf('> a\n\n---'), '<blockquote><p>a</p>\n</blockquote><hr>');
+    assert.equal(await bodyOf('- a\n- b'), '<ul>\n<li>a</li>\n<li>b</li>\n</ul>');
+    assert.equal(await bodyOf('3. a\n4. b'), '<ol start="3">\n<li>a</li>\n<li>b</li>\n</ol>');
+    assert.equal(await bodyOf('- a\n\n  b'), '<ul>\n<li><p>a</p>\n<p>b</p>\n</li>\n</ul>');
+    assert.equal(await bodyOf('> a\n\n---'), '<blockquote>\n<p>a</p>\n</blockquote>\n<hr>');
   });
 
   it('writes tables that scroll and can have the focus', async () => {
@@ -91,6 +91,8 @@ describe('renderMarkdown with hostile text', () => {
     '`</code><script>alert(1)</script>`',
     '```"><script>\n</pre><script>alert(1)</script>\n```',
     '<div>\n\n**bold**\n\n</div>',
+    'a <pre><img src=x onerror=alert(1)//',
+    '- [ ] <script>alert(1)</script>',
     '[a](/b "\\"><script>alert(1)</script>")',
     '&lt;script&gt;alert(1)&lt;/script&gt;',
   ];

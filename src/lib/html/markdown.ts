@@ -1,9 +1,9 @@
-import type { Token, Tokens } from 'marked';
-import { Html, type HtmlValue, html } from './html.ts';
+import type { Marked, RendererObject, Token, Tokens } from 'marked';
+import { escapeHtml, type Html, type HtmlValue, html, rawHtml } from './html.ts';
 
-/** What the renderer asks about the places that the text leads to. */
+/** Functions that the renderer calls for links and code blocks. */
 export interface MarkdownOptions {
-  /** Returns the address that a link leads to, or `undefined` to show its text only. */
+  /** Returns the address of a link, or `undefined` to show only its text. */
   link(href: string): string | undefined;
   /** Returns the HTML of a code block. @param language the word after the fence, or '' */
   code(text: string, language: string): HtmlValue;
@@ -13,7 +13,7 @@ export interface MarkdownOptions {
 export interface Article {
   /** Its first heading of level 1, as text. */
   readonly title: string;
-  /** Everything but that heading. */
+  /** The content without that heading. */
   readonly body: Html;
   readonly sections: readonly Section[];
 }
@@ -30,12 +30,12 @@ export interface Section {
 }
 
 /**
- * Converts Markdown (GitHub's flavor) to HTML. HTML in the text is shown as text and comments are left out, so the result
- * has no element that is not written below. Headings get the ids that GitHub gives them.
+ * Converts Markdown (GitHub's flavor) to HTML. HTML in the text is shown as text, and comments are omitted. Headings
+ * get the ids that GitHub gives them.
  */
 export async function renderMarkdown(text: string, options: MarkdownOptions): Promise<Article> {
-  const { lexer } = await import('marked');
-  return new Renderer(options).article(lexer(text));
+  const { Marked } = await import('marked');
+  return new ArticleWriter(new Marked(), options).write(text);
 }
 
 /** Returns the plain text of a line of Markdown. */
@@ -48,26 +48,27 @@ interface OpenSection extends Section {
   text: string;
 }
 
-class Renderer {
-  readonly #options: MarkdownOptions;
+class ArticleWriter {
+  readonly #marked: Marked;
   readonly #ids = new Map<string, number>();
   readonly #sections: OpenSection[] = [{ id: '', level: 1, heading: '', text: '' }];
   #title = '';
 
-  constructor(options: MarkdownOptions) {
-    this.#options = options;
+  constructor(marked: Marked, options: MarkdownOptions) {
+    marked.use({ renderer: rendererOf(options, () => this.#sections.at(-1)!.heading || this.#title) });
+    this.#marked = marked;
   }
 
-  article(tokens: readonly Token[]): Article {
-    const body = html`${tokens.map(token => this.#topLevel(token as Tokens.Generic))}`;
-    return { title: this.#title, body, sections: this.#sections };
+  write(text: string): Article {
+    const body = this.#marked.lexer(text).map(token => this.#topLevel(token));
+    return { title: this.#title, body: html`${body}`, sections: this.#sections };
   }
 
-  #topLevel(token: Tokens.Generic): HtmlValue {
+  #topLevel(token: Token): HtmlValue {
     if (token.type === 'heading') return this.#heading(token as Tokens.Heading);
     const section = this.#sections.at(-1)!;
     section.text = `${section.text} ${textOf(token)}`.trim();
-    return this.#block(token);
+    return rawHtml(this.#marked.parser([token]));
   }
 
   #heading({ depth, tokens }: Tokens.Heading): HtmlValue {
@@ -79,13 +80,12 @@ class Renderer {
     const id = this.#idOf(heading);
     const level = Math.max(2, depth);
     this.#sections.push({ id, level, heading, text: '' });
-    const [open, close] = [new Html(`<h${level}`), new Html(`</h${level}>`)];
     // The heading is a link to itself; a link within it shows its text.
-    return html`${open} id="${id}"><a href="#${id}">${this.#inline(tokens, true)}</a>${close}
-`;
+    const content = this.#marked.Parser.parseInline(tokens, this.#marked.defaults).replaceAll(/<\/?a\b[^>]*>/g, '');
+    return rawHtml(`<h${level} id="${escapeHtml(id)}"><a href="#${escapeHtml(id)}">${content}</a></h${level}>\n`);
   }
 
-  /** The id of a heading as GitHub makes it: unique on the page. */
+  /** Returns the id of a heading in GitHub's form: unique on the page. */
   #idOf(heading: string): string {
     const slug = heading
       .toLowerCase()
@@ -95,88 +95,52 @@ class Renderer {
     this.#ids.set(slug, earlier + 1);
     return earlier === 0 ? slug : `${slug}-${earlier}`;
   }
-
-  #blocks(tokens: readonly Token[]): HtmlValue {
-    return tokens.map(token => this.#block(token as Tokens.Generic));
-  }
-
-  #block(token: Tokens.Generic): HtmlValue {
-    const tokens = token.tokens ?? [];
-    switch (token.type) {
-      case 'heading':
-        return html`<p><strong>${this.#inline(tokens)}</strong></p>`;
-      case 'paragraph':
-        return html`<p>${this.#inline(tokens)}</p>
-`;
-      case 'blockquote':
-        return html`<blockquote>${this.#blocks(tokens)}</blockquote>`;
-      case 'list':
-        return this.#list(token as Tokens.List);
-      case 'code':
-        return this.#options.code(token['text'], (token['lang'] ?? '').split(/\s/)[0]);
-      case 'table':
-        return this.#table(token as Tokens.Table);
-      case 'hr':
-        return html`<hr>`;
-      case 'html':
-        return isComment(token) ? undefined : html`<p>${token.raw.trim()}</p>`;
-      default:
-        return this.#inlineToken(token);
-    }
-  }
-
-  #list({ ordered, start, items }: Tokens.List): HtmlValue {
-    const lines = items.map(item => html`<li>${this.#blocks(item.tokens)}</li>\n`);
-    if (!ordered) return html`<ul>${lines}</ul>\n`;
-    return html`<ol${start !== 1 && start !== '' && html` start="${start}"`}>${lines}</ol>\n`;
-  }
-
-  #table({ header, rows }: Tokens.Table): HtmlValue {
-    const { heading } = this.#sections.at(-1)!;
-    const isNamed = header.some(({ text }) => text !== '');
-    // Browsers scroll it with the keyboard only if it can have the focus.
-    return html`<div class="scroll" role="group" tabindex="0" aria-label="Table: ${heading === '' ? this.#title : heading}"><table>
-${isNamed && html`<thead><tr>${header.map(({ text, tokens }) => (text === '' ? html`<td></td>` : html`<th scope="col">${this.#inline(tokens)}</th>`))}</tr></thead>`}
-<tbody>${rows.map(cells => html`<tr>${cells.map(({ tokens }) => html`<td>${this.#inline(tokens)}</td>`)}</tr>\n`)}</tbody>
-</table></div>
-`;
-  }
-
-  #inline(tokens: readonly Token[], inLink = false): HtmlValue {
-    return tokens.map(token => this.#inlineToken(token as Tokens.Generic, inLink));
-  }
-
-  #inlineToken(token: Tokens.Generic, inLink = false): HtmlValue {
-    const content = () => this.#inline(token.tokens!, inLink);
-    switch (token.type) {
-      case 'strong':
-        return html`<strong>${content()}</strong>`;
-      case 'em':
-        return html`<em>${content()}</em>`;
-      case 'del':
-        return html`<del>${content()}</del>`;
-      case 'codespan':
-        return html`<code>${token['text']}</code>`;
-      case 'br':
-        return html`<br>`;
-      case 'link': {
-        const address = inLink ? undefined : safeAddress(this.#options.link(token['href']));
-        return address === undefined
-          ? this.#inline(token.tokens!, true)
-          : html`<a href="${address}">${this.#inline(token.tokens!, true)}</a>`;
-      }
-      case 'html':
-        return isComment(token) ? undefined : token.raw;
-      case 'space':
-      case 'def':
-        return undefined;
-      default:
-        return token.tokens ? content() : (token['text'] ?? token.raw);
-    }
-  }
 }
 
-/** Returns an address that a page may link to; `undefined` for those that run code or that browsers read differently. */
+/**
+ * Returns the changes to the renderer of `marked`, which copies HTML in the text unchanged.
+ * @param nameOf returns the name of a table
+ */
+function rendererOf(options: MarkdownOptions, nameOf: () => string): RendererObject {
+  return {
+    html: token =>
+      isComment(token) ? '' : token.block ? `<p>${escapeHtml(token.raw.trim())}</p>` : escapeHtml(token.raw),
+    text(token) {
+      return 'tokens' in token && token.tokens ? this.parser.parseInline(token.tokens) : escapeHtml(token.text);
+    },
+    heading({ tokens }) {
+      return `<p><strong>${this.parser.parseInline(tokens)}</strong></p>`;
+    },
+    code: ({ text, lang = '' }) => html`${options.code(text, lang.split(/\s/)[0]!)}`.text,
+    image({ tokens }) {
+      return this.parser.parseInline(tokens);
+    },
+    checkbox: ({ raw }) => raw,
+    link({ href, tokens }) {
+      const text = this.parser.parseInline(tokens);
+      const address = safeAddress(options.link(href));
+      return address === undefined ? text : `<a href="${escapeHtml(address)}">${text}</a>`;
+    },
+    tablecell({ header, text, tokens }) {
+      const content = this.parser.parseInline(tokens);
+      return header && text !== '' ? `<th scope="col">${content}</th>` : `<td>${content}</td>`;
+    },
+    table({ header, rows }) {
+      const rowOf = (cells: Tokens.TableCell[]) => `<tr>${cells.map(cell => this.tablecell(cell)).join('')}</tr>\n`;
+      const head = header.some(({ text }) => text !== '') ? `<thead>${rowOf(header)}</thead>\n` : '';
+      // Browsers scroll this element with the keyboard only if it can have the focus.
+      return `<div class="scroll" role="group" tabindex="0" aria-label="Table: ${escapeHtml(nameOf())}"><table>
+${head}<tbody>${rows.map(rowOf).join('')}</tbody>
+</table></div>
+`;
+    },
+  };
+}
+
+/**
+ * Returns an address that a page may link to; `undefined` for addresses that run code or that browsers read
+ * differently.
+ */
 function safeAddress(address: string | undefined): string | undefined {
   return address !== undefined && /^(https?:\/\/|mailto:|#|\/(?![/\\]))[^\s\\]*$/i.test(address) ? address : undefined;
 }

@@ -4,7 +4,7 @@ import { type Html, html } from './html.ts';
 /** The light modules that a QR code needs around it (ISO/IEC 18004). */
 const QUIET = 4;
 
-/** Returns a QR code as an image, dark on light in every color scheme. It can be read with 15 % of it damaged. */
+/** Returns a QR code as an image, dark on light in every color scheme. It is readable even if 15 % of it is damaged. */
 export function qrCode(text: string, label: string): Html {
   const { M: level } = correction;
   const code = generate(text, { minCorrectionLevel: level, maxCorrectionLevel: level });

@@ -7,21 +7,21 @@ export interface FieldError {
   readonly message: string;
 }
 
-/** The most invalid fields in an error response. */
+/** The maximum number of invalid fields in an error response. */
 export const FIELD_ERRORS_MAX = 50;
 
-/** What the documentation says about an error code. */
+/** The documentation of an error code. */
 export interface ErrorEntry {
   readonly status: number;
-  /** The message of responses that have no more specific one. */
+  /** The default message of responses. */
   readonly message: string;
   /** The cause, in a sentence or two. */
   readonly meaning: string;
-  /** What the caller can do. */
+  /** The action that the caller can take. */
   readonly remedy: string;
 }
 
-/** The errors that the HTTP server itself takes from the catalogue of all errors. */
+/** The error codes that the HTTP server itself uses. */
 export type ServerErrorCode =
   | 'malformed_request'
   | 'route_not_found'
@@ -60,8 +60,8 @@ export class Problem extends Error {
 
 /**
  * Returns the `invalid_parameter` error for one query parameter or header.
- * @param code `invalid_combination` for a valid value that does not go with the other parameters; `unknown_value` for one
- *   that names nothing
+ * @param code `invalid_combination` for a valid value that contradicts other parameters; `unknown_value` for a value
+ *   that does not exist
  */
 export function invalidParameter(
   name: string,
@@ -82,7 +82,7 @@ export function errorBody({ code, message, status, errors }: ErrorMembers): Reco
 
 /**
  * Returns the same object for `application/problem+json`, with the members of RFC 9457 and the request's id.
- * @param pagesUrl the URL below which the pages on error codes are
+ * @param pagesUrl the base URL of the pages on error codes
  */
 export function problemBody(problem: ErrorMembers, pagesUrl: string, requestId: string): Record<string, unknown> {
   const type = `${pagesUrl}/errors/${problem.code}`;

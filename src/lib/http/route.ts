@@ -1,6 +1,7 @@
 import type { Static, TObject, TSchema } from 'typebox';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { RequestOrigin } from '../origin.ts';
+import { durationIn, HOUR_MS } from '../time.ts';
 import type { ScanRequest } from './pagination/scan-queue.ts';
 
 /** Restricts a route to callers with a valid API key, and with the scope if it names one. */
@@ -17,12 +18,12 @@ export interface Deprecation {
   readonly since: Date;
   /** When the operation starts to return 410 `operation_removed` (RFC 8594). */
   readonly sunset: Date;
-  /** What to use instead, as a sentence. */
+  /** The replacement, as a sentence. */
   readonly instead: string;
   /** The path of the page on the deprecation, below the public address. */
   readonly page: string;
-  /** Returns the path and query, below the base URL, that replace one request. */
-  successor(path: Readonly<Record<string, string>>): string;
+  /** The path and query, below the base URL, that replace one request, with path parameters in braces. */
+  readonly successor: string;
 }
 
 /** A path parameter. A value that does not match the schema gets a 404. */
@@ -33,7 +34,7 @@ export interface PathParameter {
   readonly errorCode: string;
   /** The message of the 404. */
   readonly errorMessage: string;
-  /** Whether only some accounts can see the resource: for others it does not exist. */
+  /** Whether only some accounts can see the resource; for others it does not exist. */
   readonly isPrivate?: true;
 }
 
@@ -44,7 +45,7 @@ export interface Success {
   readonly schema?: TSchema;
   /** `application/json` by default. */
   readonly contentType?: string;
-  /** Whether the response has no entity tag, because it is no version of a resource. Reads always have one. */
+  /** Whether the response has no entity tag, because it is not a version of a resource. Reads always have one. */
   readonly untagged?: true;
   /** Headers besides those of every response: names to descriptions. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -55,7 +56,7 @@ export interface Example {
   /** Lower-case words; unique within the route. */
   readonly name: string;
   readonly summary: string;
-  /** Examples that are sent before, in this order, as `operation: name`; with all that those need themselves. */
+  /** The examples that a test sends before this one, in this order, as `operation: name`, each with its own `given`. */
   readonly given?: readonly string[];
   /** The caller, if it is not the account with the resources. */
   readonly as?: 'admin' | 'stranger';
@@ -66,7 +67,7 @@ export interface Example {
   readonly headers?: Readonly<Record<string, string>>;
   /** A JSON value; a string is sent as it is. */
   readonly body?: unknown;
-  /** The file that is sent, of an operation with an `upload`. */
+  /** The file to send, if the operation has an `upload`. */
   readonly file?: ExampleFile;
   readonly status: number;
   /** The error code of the response, if it is an error. */
@@ -82,14 +83,16 @@ export interface ExampleFile {
 
 /** The body of an operation that takes a file instead of JSON. */
 export interface Upload {
-  /** The kind, whose slots it takes; see `UploadSlots`. */
+  /** The kind of upload, whose slots it uses; see `UploadSlots`. */
   readonly kind: string;
   /** The media types that it may have. */
   readonly contentTypes: readonly string[];
-  /** What to do with others that clients send, by type. */
+  /** Advice on other media types that clients send, by type. */
   readonly advice?: Readonly<Record<string, string>>;
   readonly bytesMax: number;
-  /** How long the whole request may take to arrive while it does not stall, in milliseconds; as any other by default. */
+  /**
+   * The time limit of the whole request while it does not stall, in milliseconds; by default that of other requests.
+   */
   readonly timeoutMs?: number;
   readonly description: string;
 }
@@ -106,12 +109,12 @@ export interface RouteRequest<Context, Query, Body, Path> {
   readonly query: Query;
   readonly body: Body;
   /**
-   * The body of an operation with an `upload`, which its handler reads as it arrives; absent elsewhere. It throws a problem
-   * if the body is too large or does not arrive.
+   * The body, if the operation has an `upload`: the handler reads it as it arrives. Reading throws a problem if the
+   * body is too large or does not arrive.
    */
   readonly upload?: AsyncIterable<Buffer> | undefined;
-  /** Returns a request header by its lower-case name. */
-  header(name: string): string | undefined;
+  /** The headers by their lower-case names. */
+  readonly headers: Readonly<Record<string, string | undefined>>;
   /** The preferences of the `Prefer` header (RFC 7240): lower-case names to values, '' for those without one. */
   readonly prefer: ReadonlyMap<string, string>;
   readonly operationId: string;
@@ -119,15 +122,15 @@ export interface RouteRequest<Context, Query, Body, Path> {
   /** The origin of the changes of the request, which `Database.write` takes; absent for reads. */
   readonly origin: RequestOrigin | undefined;
   /**
-   * Evaluates `If-Match` and `If-None-Match` (RFC 9110, 13.1) against the entity tag of the current version of what the
-   * request changes. Only for operations that are `conditional`.
+   * Evaluates `If-Match` and `If-None-Match` (RFC 9110, 13.1) against the current entity tag of the resource that the
+   * request changes. Only for `conditional` operations.
    * @param etag `undefined` if the request creates the resource
    * @throws {Problem} `precondition_failed`
    */
   checkPreconditions(etag: string | undefined): void;
-  /** Reports whether the caller may still use the operation; streams ask repeatedly. Counts nothing. */
+  /** Reports whether the caller may still use the operation; streams call it repeatedly. Does not count a request. */
   isStillAuthorized(): MaybePromise<boolean>;
-  /** The public address with the prefix, without a trailing slash: what links start with. */
+  /** The public address with the prefix, without a trailing slash: the base of links. */
   readonly baseUrl: string;
   /** The public address, without a trailing slash. */
   readonly publicUrl: string;
@@ -150,43 +153,43 @@ export interface Caller {
   readonly plan: string;
   /** The scopes of the key. */
   readonly scopes: ReadonlySet<string>;
-  /** Whether the account is one of the sandbox. */
+  /** Whether the account is in the sandbox. */
   readonly sandbox?: true;
 }
 
 export interface RouteResponse {
-  /** The status of the first success of the operation by default. */
+  /** By default the status of the operation's first success. */
   readonly status?: number;
   /** A JSON value, or JSON as bytes; absent for 204. */
   readonly body?: unknown;
   /** Names and values in turn. */
   readonly headers?: readonly string[];
-  /** The body in parts, with its length if it is known, in place of JSON: a file. The handler sets its entity tag. */
+  /** The body in parts, instead of JSON: a file, with its length if it is known. The handler sets its entity tag. */
   readonly file?: { readonly parts: AsyncIterable<Buffer>; readonly length?: number };
-  /** Writes the body, in operations that `streams`. */
+  /** Writes the body, if the operation `streams`. */
   readonly stream?: ResponseStream;
 }
 
-/** Writes a streamed response. Its methods return at once and throw nothing. */
+/** Writes a streamed response. Its methods return immediately and do not throw. */
 export interface ResponseStream {
-  /** Called after the head of the response was sent; not for HEAD, and not when the client has gone. */
+  /** Called after the response head was sent; not for HEAD, nor after the client has disconnected. */
   begin(writer: ResponseWriter): void;
   /** Called when the buffer is empty again after a `write` that returned false. */
   drained(): void;
-  /** Called once when the response has ended for whatever reason, even if it never began. */
+  /** Called once when the response has ended, even if it never began. */
   closed(): void;
 }
 
 /** Accepts the body of a streamed response. */
 export interface ResponseWriter {
-  /** Writes a part. Returns false when output is buffered: then wait for `drained`. */
+  /** Writes a part. Returns false if output is buffered: then wait for `drained`. */
   write(bytes: string | Buffer): boolean;
   end(): void;
   /** Closes the connection, and discards buffered output. */
   destroy(): void;
   /** The number of bytes written to the connection so far. */
   readonly bytesWritten: number;
-  /** Returns how many of them the client has acknowledged; `undefined` if the system does not say. */
+  /** Returns how many of them the client has acknowledged; `undefined` if the system does not report it. */
   bytesAcknowledged(): Promise<number | undefined>;
 }
 
@@ -197,35 +200,43 @@ export interface ResponseWriter {
 export interface Operation<Context> {
   readonly summary: string;
   readonly description: string;
-  /** More of the description: the pages that a list returns where no index covers it. The reference folds it. */
+  /**
+   * The last part of the description: when lists without a covering index return short pages. The reference folds it.
+   */
   readonly limits?: string;
   readonly parameters?: PathParameters;
   /** One property per query parameter; arrays take several values, separated by commas or repeated. */
   readonly query?: TObject;
   /** The schema of the JSON body. Unknown members are ignored, or rejected with `Prefer: handling=strict`. */
   readonly body?: TSchema;
-  /** Present if the body is a file: then there is no `body`. */
+  /** Present if the body is a file; then `body` is absent. */
   readonly upload?: Upload;
-  /** What accounts of the sandbox cannot do with it, as the end of the sentence "A trial key cannot …": 403 `not_in_sandbox`. */
+  /**
+   * The end of the sentence "A trial key cannot …", if accounts of the sandbox cannot use the operation: 403
+   * `not_in_sandbox`.
+   */
   readonly notInSandbox?: string;
-  /** Whether the operation only ends what the account has, as every DELETE does: the bounds of the sandbox do not stop it. */
+  /**
+   * Whether the operation only ends or deletes resources of the account, as every DELETE does. The bounds of the
+   * sandbox do not apply to it.
+   */
   readonly frees?: true;
-  /** Whether the body may be omitted: it then reads as an object without members. */
+  /** Whether the body may be omitted, which counts as an empty object. */
   readonly bodyOptional?: true;
   /**
-   * Whether the operation changes a resource that has an entity tag: the handler calls `checkPreconditions`, which evaluates
-   * `If-Match` and `If-None-Match`. A deployment may require `If-Match` for it, except for POST.
+   * Whether the operation changes a resource that has an entity tag: the handler calls `checkPreconditions`, which
+   * evaluates `If-Match` and `If-None-Match`. A deployment may require `If-Match` for it, except for POST.
    */
   readonly conditional?: true;
-  /** Request headers that the operation reads, with what each does; those implied by its other properties are left out. */
+  /** Request headers that the operation reads, with descriptions. Headers implied by other properties are omitted. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly successes: readonly [Success, ...Success[]];
   /** Whether the response is a stream: it has no entity tag, and the handler returns a `stream`. */
   readonly streams?: true;
-  /** The error codes of its own, beside those that every operation may return. */
+  /** The operation's own error codes, in addition to those that every operation may return. */
   readonly errors: readonly string[];
   readonly deprecation?: Deprecation;
-  /** The name of an address that serves the operation besides the deployments: its documentation uses that one. */
+  /** The name of a separate address that serves the operation; its documentation uses that one. */
   readonly address?: string;
   /** More members for the OpenAPI operation: `x-…` only. */
   readonly extensions?: Readonly<Record<`x-${string}`, unknown>>;
@@ -234,25 +245,25 @@ export interface Operation<Context> {
 }
 
 /**
- * An operation with its place in the API. The router, validation, OpenAPI document, reference, command line and the
- * tests of every route derive from it.
+ * An operation with its method, path and name. The router, validation, OpenAPI document, reference, command line and
+ * the tests of every route derive from it.
  */
 export interface Route<Context> extends Operation<Context> {
   /** The name of the operation: one verb and its noun, `createPet`. */
   readonly operationId: string;
   readonly method: Method;
-  /** Below the prefix, with parameters in braces: `/pets/{petId}`. */
+  /** The path below the prefix, with parameters in braces: `/pets/{petId}`. */
   readonly path: string;
-  /** Required: the server does not start with a route that lacks it. */
+  /** Required: without it, the server does not start. */
   readonly access: Access;
   readonly stability: Stability;
-  /** The group of operations that it belongs to. */
+  /** The group of the operation in the documentation. */
   readonly tag: string;
 }
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** The members of a route that decide which headers it reads. */
+/** The members of a route that determine which headers it reads. */
 type HeaderRules = Pick<Route<never>, 'method' | 'conditional' | 'streams'>;
 
 /** Returns the description of an operation with its limits. */
@@ -273,18 +284,22 @@ export function takesIfMatch({ method, conditional, streams }: HeaderRules): boo
   return conditional === true || (method === 'GET' && !streams);
 }
 
-/** Reports whether the operation makes the account write more, so that the bounds of the sandbox apply to it. */
+/** Reports whether the operation adds data to the account, so that the bounds of the sandbox apply to it. */
 export function adds({ method, frees }: Pick<Route<never>, 'method' | 'frees'>): boolean {
   return method !== 'GET' && method !== 'DELETE' && frees !== true;
 }
+
+/** How long a response can be replayed with an `Idempotency-Key`, in milliseconds. */
+export const IDEMPOTENCY_KEY_MS = 24 * HOUR_MS;
+/** The maximum length of an `Idempotency-Key`. */
+export const IDEMPOTENCY_KEY_LENGTH_MAX = 255;
 
 /** Returns the request headers that the properties of an operation imply: names to descriptions. */
 export function impliedHeadersOf(route: HeaderRules): Readonly<Record<string, string>> {
   return {
     Prefer: '`handling=strict` rejects unknown parameters and unknown fields of the body.',
     ...(takesIdempotencyKey(route) && {
-      'Idempotency-Key':
-        'A unique text, such as a UUID. A retry with the same key within 24 hours changes nothing and gets the same response.',
+      'Idempotency-Key': `A unique text, such as a UUID. A retry with the same key within ${durationIn('hour', IDEMPOTENCY_KEY_MS)} changes nothing and gets the same response.`,
     }),
     ...(takesIfMatch(route) && {
       'If-Match': 'The `ETag` of the version that you expect. If the current version is another, the response is 412.',
@@ -327,5 +342,5 @@ export function operationsOver<Context>() {
 /** Evaluates the preconditions of a request against an entity tag; see `RouteRequest.checkPreconditions`. */
 export type PreconditionCheck = (etag: string) => void;
 
-/** Does the same for a change that may create the resource: then there is no entity tag. */
+/** The same for a change that may create the resource: then `etag` is `undefined`. */
 export type CreationCheck = (etag: string | undefined) => void;

@@ -1,8 +1,8 @@
 import type { JobType } from './job-loop.ts';
 
 /**
- * Returns a job that does its whole work in batches, one at a time.
- * @param runBatch returns the number of rows that it changed; 0 if other processes have done the rest
+ * Returns a job that does all its work in batches, one after the other.
+ * @param runBatch returns the number of rows that it changed; 0 if other processes have done the remaining work
  * @param pauseMs the pause after each batch that changed rows, so that other work can run
  */
 export function batchJob<Name extends string>(

@@ -77,7 +77,7 @@ describe('the job loop', () => {
   it('runs no row twice at the same time, although it is claimed again', async () => {
     const clock = testClock(1000);
     const { promise, resolve } = Promise.withResolvers<void>();
-    // The second claim finds a row whose lease is over already, and a new one.
+    // The second claim finds a row whose lease has expired, and a new row.
     const claims = [[1], [11, 2]];
     const some = rows(clock, 'a', [], {
       async claim() {
@@ -171,7 +171,7 @@ describe('the job loop', () => {
     const gate = Promise.withResolvers<void>();
     const some = rows(clock, 'a', [1], {
       async claim(most) {
-        // Rows that are added after this are left to the next claim.
+        // The next claim finds rows that are added after this.
         const jobs = [...some.waiting].slice(0, most);
         for (const job of jobs) some.waiting.delete(job);
         await gate.promise;

@@ -18,20 +18,20 @@ export interface JobType<Job, Name extends string = string> {
    */
   claim(limit: number): Promise<Claimed<Job>>;
   /**
-   * Returns the id of the row of a job; the job itself by default. A row that is claimed again while this process still runs
-   * its job, because its lease ended early (the clock was set ahead) or the job takes long, is not run twice.
+   * Returns the id of the row of a job; the job itself by default. A row that is claimed again while this process still
+   * runs its job, because its lease ended early (the clock was set ahead) or the job takes long, is not run twice.
    */
   idOf?(job: Job): unknown;
   /**
    * Runs one job and records its result. A job that fails is due again when its lease expires.
-   * @param stopping aborted when the process stops: results that cannot be recorded are left to the next process
+   * @param stopping aborted when the process stops: then the next process repeats jobs whose results cannot be recorded
    */
   run(job: Job, stopping: AbortSignal): Promise<void>;
-  /** Returns what traces show of a job. */
+  /** Returns the job's attributes for traces. */
   traceOf?(job: Job): MaybePromise<JobTrace>;
 }
 
-/** What traces show of a job. */
+/** The attributes of a job in traces. */
 export interface JobTrace {
   /** The trace of the request that caused it, as a `traceparent` header. */
   readonly traceparent?: string | undefined;
@@ -50,11 +50,11 @@ export interface JobLoopOptions {
   readonly clock: Clock;
   /** The interval between polls, and the pause after an error. */
   readonly pollMs: number;
-  /** The interval between polls while nothing happens in this process. */
+  /** The interval between polls while this process is idle. */
   readonly idlePollMs: number;
   /**
-   * Returns when the next job of each type is due, by its name, in milliseconds since the Unix epoch, in one cheap query;
-   * null or absent if none is queued.
+   * Returns when the next job of each type is due, in milliseconds since the Unix epoch, by its name, in one cheap
+   * query; null or absent if none is queued.
    */
   dueAt(): MaybePromise<Readonly<Record<string, number | null>>>;
   /** Called with every error, and with the name of the job type if the error has one. */
@@ -64,11 +64,11 @@ export interface JobLoopOptions {
 /**
  * Runs the queued jobs of all types in one loop, each when it is due.
  *
- * It polls every `pollMs`, with one query for all types, and sleeps until the earliest due time; when neither `wake` nor
- * `poll` was called and nothing was due for a while, every `idlePollMs`. Polling finds the jobs that other processes
- * queued, and those for which this one did not call `wake`. No type waits for another. If other processes have
- * claimed all due jobs, or storage fails, it retries every `pollMs`. Several processes can share the rows. If a process is
- * killed, its leases expire and others run its jobs.
+ * It polls every `pollMs`, with one query for all types, and sleeps until the earliest due time; every `idlePollMs`
+ * when, for a while, neither `wake` nor `poll` was called and no job was due. Polling finds the jobs that other
+ * processes queued, and those for which this one did not call `wake`. No type waits for another. If other processes
+ * have claimed all due jobs, or storage fails, it retries every `pollMs`. Several processes can share the rows. If a
+ * process is killed, its leases expire and others run its jobs.
  */
 export class JobLoop<Name extends string = string> {
   readonly #options: JobLoopOptions;
@@ -113,7 +113,7 @@ export class JobLoop<Name extends string = string> {
     await Promise.all(queues.flatMap(queue => [...queue.running.values()]));
   }
 
-  /** Starts everything that is due, and sleeps until the next due time. Runs again after every poll, claim and job. */
+  /** Starts all due jobs, and sleeps until the next due time. Runs again after every poll, claim and job. */
   #schedule(): void {
     if (this.#stopping.signal.aborted) return;
     clearTimeout(this.#timer);
@@ -147,7 +147,7 @@ export class JobLoop<Name extends string = string> {
     try {
       const due = await this.#options.dueAt();
       for (const [queue, claims] of claimsBefore) {
-        // A claim since then may have taken what the poll found.
+        // A claim since then may have taken the jobs that the poll found.
         if (queue.claims !== claims || queue.claiming !== undefined) this.#pollSoon();
         else queue.dueAt = due[queue.type.name] ?? null;
       }
@@ -222,7 +222,7 @@ export class JobLoop<Name extends string = string> {
   }
 }
 
-/** The minimum interval between polls, even when one job after another becomes due. */
+/** The minimum interval between polls, even when jobs become due one after another. */
 const POLL_INTERVAL_MIN_MS = 20;
 /** The number of polls after the last activity until the loop is idle. */
 const ACTIVE_POLLS = 2;
@@ -232,7 +232,7 @@ class Queue {
   /** The running jobs, by their ids. */
   readonly running = new Map<unknown, Promise<void>>();
   initialized: boolean;
-  /** Whether to claim, whatever the known due time. */
+  /** Whether to claim regardless of the known due time. */
   wanted: boolean;
   /** The next known due time. */
   dueAt: number | null = null;
@@ -241,7 +241,7 @@ class Queue {
   claiming: Promise<void> | undefined;
   /** The number of claims so far. */
   claims = 0;
-  /** No claim before this time, as `performance.now()`. */
+  /** The time before which no claim starts, as `performance.now()`. */
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(type: JobType<unknown>) {

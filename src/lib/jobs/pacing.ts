@@ -6,8 +6,8 @@ export async function yieldToRequests(): Promise<void> {
 }
 
 /**
- * Returns a function that limits how many jobs start at once, so that requests are served in between: it grows while
- * turns of the event loop are short, and halves after a long one.
+ * Returns a function that limits how many jobs start at once, so that requests are served in between. The limit grows
+ * while turns of the event loop are short, and halves after a long one.
  * @param min the lowest limit
  * @param max the highest limit
  */

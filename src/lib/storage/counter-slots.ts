@@ -1,15 +1,15 @@
 import type { Transaction } from './database.ts';
 
 /**
- * Returns the slot in which a transaction increments counters. On PostgreSQL concurrent transactions would wait for each
- * other's counter rows, so each counter is the sum of several slots. A transaction uses one slot, so that two of them meet at
- * the first row and cannot deadlock.
+ * Returns the slot in which a transaction on PostgreSQL increments counters. Concurrent transactions would wait for each
+ * other's counter rows, so each counter is the sum of several slots. A transaction uses one slot for all counters, so
+ * that two transactions conflict at their first row and cannot deadlock. SQLite runs one at a time, and uses slot 0.
  */
 export function slotOf(tx: Transaction): number {
-  return tx.engine === 'sqlite' ? 0 : slots.getOrInsertComputed(tx, randomSlot);
+  return slots.getOrInsertComputed(tx, randomSlot);
 }
 
-/** Makes a transaction use the first slot: its counters have few rows if the transactions that increment them do this. */
+/** Makes a transaction use the first slot. Counters have few rows if the transactions that increment them call this. */
 export function useFirstSlot(tx: Transaction): void {
   slots.set(tx, 0);
 }

@@ -4,7 +4,7 @@ import type { Log } from '../log.ts';
 import type { MaybePromise } from '../maybe-promise.ts';
 import type { Origin } from '../origin.ts';
 import type { Migration } from './migration.ts';
-import type { EngineName, Query, Statement } from './query.ts';
+import type { EngineName, Query } from './query.ts';
 
 export type { MaybePromise };
 
@@ -18,16 +18,17 @@ export interface Reader {
 }
 
 /**
- * A transaction: its changes become durable and visible together, or not at all. It reads its own writes. Statements throw
- * the engine's error when a constraint rejects them.
+ * A transaction: its changes become durable and visible together, or not at all. It reads its own writes. Statements
+ * throw the engine's error when a constraint rejects them.
  */
 export interface Transaction extends Reader {
   /** The timestamp of the changes: whole milliseconds since the Unix epoch. Only `refreshNow` changes it. */
   readonly now: number;
-  /** What asked for the changes; `undefined` for automatic changes, such as an expiry. */
+  /** The source of the changes; `undefined` for automatic changes, such as an expiry. */
   readonly origin: Origin | undefined;
   /**
-   * Advances `now` to the present. Call it after taking a row lock and before the change: the transaction may have waited.
+   * Advances `now` to the present. Call it after taking a row lock and before the change: the transaction may have
+   * waited for the lock.
    * @param after the row's last update, possibly by another clock; `now` is never before it
    */
   refreshNow(after?: number): void;
@@ -54,14 +55,23 @@ export interface Transaction extends Reader {
   notify(topic: string): MaybePromise<void>;
 }
 
-/** A table of counters, written by adding to rows. */
+/** A table of counters that is written by adding to its rows. */
 export interface CounterTable {
   readonly table: string;
+  /** Adds sums to their counters. It reads no rows that the statement of another table writes. */
+  readonly add: Query<CounterSums, unknown>;
+  /** Does the same for negative sums; `add` by default. */
+  readonly subtract?: Query<CounterSums, unknown>;
+}
+
+export interface CounterSums {
+  /** The slot of the transaction; see `slotOf`. */
+  readonly slot: number;
   /**
-   * Returns the statements that add sums to their counters. None reads what another one writes.
-   * @param sums by the key given to `Transaction.increment`, in ascending order of keys; none is 0
+   * A JSON array of rows in ascending order of keys: the words of the key given to `Transaction.increment`, and the sum,
+   * which is not 0.
    */
-  add(tx: Transaction, sums: readonly (readonly [key: string, by: number])[]): readonly Statement[];
+  readonly rows: string;
 }
 
 /** A table of counters whose numbers transactions read while they add to them. */
@@ -78,53 +88,51 @@ export interface Database extends Reader {
    * Runs `work` in a transaction. Resolves once everything it wrote *and everything it read* is on disk. An error of
    * `work` rolls the transaction back and is rethrown after the same wait.
    *
-   * `work` may run more than once, on SQLite even if it succeeded, because it shares a transaction with other writes: if
-   * one of them fails after a statement, all are rolled back and run again. On PostgreSQL it runs again after a deadlock
-   * or a lost connection. So it may await only its transaction and must have no other effects.
-   * @throws {StorageError} `full`: the disk is full, nothing changed, retry later. `unavailable`: no connection or lock in
-   *   time (nothing changed), or a flush took too long (unknown whether it changed). `closed`: shutting down. `failed`: a
-   *   flush failed; the process must restart
+   * `work` may run more than once, on SQLite even if it succeeded, because it shares a transaction with other writes:
+   * if one of them fails after a statement, all are rolled back and run again. On PostgreSQL it runs again after a
+   * deadlock or a lost connection. So it may await only its transaction and must have no other effects.
+   * @throws {StorageError} `full`: the disk is full, nothing changed, retry later. `unavailable`: no connection or lock
+   *   in time (nothing changed), or a flush took too long (unknown whether it changed). `closed`: shutting down.
+   *   `failed`: a flush failed; the process must restart
    */
   write<T>(work: (tx: Transaction) => MaybePromise<T>, origin?: Origin): Promise<T>;
   /**
-   * Returns the timestamp that reads must use: `now`, in whole milliseconds since the Unix epoch, but before every deadline
-   * that a running transaction has set with `requireVisibleBefore`.
+   * Returns the timestamp that reads must use: `now`, in whole milliseconds since the Unix epoch, but before every
+   * deadline that a running transaction has set with `requireVisibleBefore`.
    */
   readTimestamp(now: number): number;
   /**
    * Returns a number that changes whenever rows of `table` may have changed, in this process or another. A response
-   * computed from those rows stays valid while the number is the same. `undefined`: do not cache (PostgreSQL).
+   * computed from those rows is valid while the number is the same. Returns `undefined` on PostgreSQL: do not cache.
    */
   dataVersion(table: string): number | undefined;
   /**
-   * Returns a number that changes after any process notifies `topic`: with SQLite before the next request, with PostgreSQL
-   * within a second. Values cached under it stay valid while it is the same. `undefined`: do not use the cache, because
-   * this process has not reached the database for a second.
+   * Returns a number that changes after any process notifies `topic`: with SQLite before the next request, with
+   * PostgreSQL within a second. Cached values are valid while the number is the same. Returns `undefined` if this
+   * process has not reached the database for a second: do not use the cache.
    */
   topicVersion(topic: string): number | undefined;
   /**
-   * Calls `listener` after a write of this process may have changed `table` and reads can see it. Writes of other processes
-   * do not call it. The listener must return quickly and not throw. Returns a function that unsubscribes. Absent on a CLI
-   * connection.
+   * Calls `listener` after a write of this process may have changed `table` and reads can see it. Writes of other
+   * processes do not call it. The listener must return quickly and not throw. Returns a function that unsubscribes.
+   * Absent on a CLI connection.
    */
   onChange?(table: string, listener: () => void): () => void;
   /**
-   * PostgreSQL only: calls `listener` soon after a command, or a transaction that calls `notify`, has changed something, and
+   * PostgreSQL only: calls `listener` soon after a change by a command or by a transaction that calls `notify`, and
    * after a reconnect. Calls may be lost, so poll as well. Returns a function that unsubscribes.
    */
   onNotification?(listener: () => void): () => void;
   /** Returns the state of the database, checked at most once per second. Never throws. */
   health(): MaybePromise<Health>;
-  /**
-   * PostgreSQL only: returns how long a call that begins now will probably wait for a connection, in milliseconds.
-   */
+  /** PostgreSQL only: returns how long a new call will probably wait for a connection, in milliseconds. */
   expectedWaitMs?(): number;
   /** Returns measurements for monitoring. Absent on a CLI connection. */
   measurements?(): StorageMeasurements;
   /**
    * PostgreSQL only, as one process serves a SQLite file: takes the advisory lock `name` for the life of this process.
-   * Waits a few seconds, because the server needs that long to notice a killed holder. Returns false when another process
-   * holds the lock, and on a CLI connection.
+   * Waits a few seconds, because the server needs that long to notice a killed holder. Returns false when another
+   * process holds the lock, and on a CLI connection.
    */
   tryAdvisoryLock?(name: string): Promise<boolean>;
   /** Waits for pending writes, flushes, and closes all connections. */
@@ -140,21 +148,23 @@ export interface OpenOptions {
   readonly log: Log;
   /** PostgreSQL: the size of the pool; 2 by default. A server has one more connection for notifications. */
   readonly connectionsMax?: number;
-  /** The origin of writes that name none: of a command. */
+  /** PostgreSQL: multiplies all timeouts, for tests on a busy machine; 1 by default. */
+  readonly timeoutScale?: number | undefined;
+  /** The default origin of writes, for commands. */
   readonly origin?: Origin | undefined;
-  /** SQLite: called when a flush has failed. The process must exit, and recovers at its next start. */
+  /** SQLite: called when a flush has failed. The process must exit; the next start recovers the database. */
   onFailed?(error: Error): void;
 }
 
 export interface Health {
   readonly ok: boolean;
-  /** Whether writes work; if not, why they failed or wait. */
+  /** Whether writes work; if not, why they fail or wait. */
   readonly writes: 'ok' | 'full' | 'stalled' | 'unavailable';
   /** One sentence about the problem, for callers (see `StorageError.publicMessage`); or empty. */
   readonly detail: string;
 }
 
-/** What can be measured of an engine, since the start of the process or at present. */
+/** Measurements of an engine: current values, and totals since the start of the process. */
 export interface StorageMeasurements {
   /** SQLite: the durations of flushes and of checkpoints, in seconds, and the size of the write-ahead log. */
   readonly wal?: { readonly flushes: Histogram; readonly checkpoints: Histogram; readonly bytes: number };
@@ -172,7 +182,7 @@ export interface PoolState {
 /** An error of the storage itself. Its message is one sentence for the operator, without secrets or data. */
 export class StorageError extends Error {
   readonly reason: 'full' | 'unavailable' | 'closed' | 'failed';
-  /** The message for callers: it names no host, port, database or file. The same as `message` unless given. */
+  /** The message for callers: it names no host, port, database or file. By default the same as `message`. */
   readonly publicMessage: string;
   constructor(
     reason: StorageError['reason'],

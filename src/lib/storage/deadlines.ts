@@ -1,6 +1,8 @@
 import type { Clock } from '../clock.ts';
 
-/** How long before its deadline a change must commit if other processes read: covers the commit and differing clocks. */
+/**
+ * How long before its deadline a change must commit if other processes read: covers the commit and clock differences.
+ */
 export const COMMIT_MARGIN_MS = 250;
 
 interface Deadline {
@@ -36,19 +38,19 @@ export class VisibilityDeadlines {
     return timestamp;
   };
 
+  /** Returns the deadlines of a transaction that sets one. */
   forTransaction() {
     const own: Deadline[] = [];
     return {
-      now: () => this.now(),
       /** See `Transaction.requireVisibleBefore`. */
       requireVisibleBefore: (end: number, late: () => Error) => {
-        // Readers may have used this clock's present time already.
+        // Readers may already have used this clock's present time.
         if (this.now() >= end) throw late();
         const deadline = { end, late };
         own.push(deadline);
         this.#running.add(deadline);
       },
-      /** Throws if the transaction may not become visible in time. Call it last before the commit. */
+      /** Throws if the transaction may become visible too late. Call it last before the commit. */
       check: () => {
         if (own.length === 0) return;
         const now = this.now() + this.#marginMs;

@@ -1,55 +1,57 @@
 import type { MaybePromise } from '../maybe-promise.ts';
-import type { CounterTable, ReadableCounterTable, Transaction } from './database.ts';
+import { slotOf } from './counter-slots.ts';
+import type { CounterTable, Transaction } from './database.ts';
 import { inOneStatement } from './query.ts';
 
-const noNumbers = () => new Map<string, number>();
+/** The sum of the pending increments of a counter. */
+interface PendingSum {
+  by: number;
+  /** The stored number, once `Transaction.incrementAndGet` has read it. */
+  stored?: number;
+}
 
-/** Increments that were collected and not yet written. */
+/** Increments that were collected but not written yet. */
 export class PendingIncrements {
-  readonly #tables = new Map<CounterTable, Map<string, number>>();
-  /** The stored numbers of counters, without pending increments, as far as they were read. */
-  readonly #stored = new Map<CounterTable, Map<string, number>>();
+  readonly #tables = new Map<CounterTable, Map<string, PendingSum>>();
 
-  /** Returns the sum of the pending increments of the counter. */
-  increment(counters: CounterTable, key: string, by: number): number {
-    const sums = this.#tables.getOrInsertComputed(counters, noNumbers);
-    const sum = (sums.get(key) ?? 0) + by;
-    sums.set(key, sum);
+  /** Adds to a counter, and returns the sum of its pending increments. */
+  increment(counters: CounterTable, key: string, by: number): PendingSum {
+    const sums = this.#tables.getOrInsertComputed(counters, () => new Map<string, PendingSum>());
+    const sum = sums.getOrInsertComputed(key, () => ({ by: 0 }));
+    sum.by += by;
     return sum;
   }
 
-  /** Returns the stored number of a counter from `read`, called once until the increments of its table are written. */
-  stored(counters: ReadableCounterTable, key: string, read: () => number): number {
-    return this.#stored.getOrInsertComputed(counters, noNumbers).getOrInsertComputed(key, read);
-  }
-
-  /** Reports whether a statement with these words mentions a table with pending increments, which must be written first. */
+  /**
+   * Reports whether a statement that contains these words mentions a table with pending increments, which must be
+   * written first.
+   */
   concern(words: ReadonlySet<string>): boolean {
     for (const { table } of this.#tables.keys()) if (words.has(table)) return true;
     return false;
   }
 
-  get isEmpty(): boolean {
-    return this.#tables.size === 0;
-  }
-
   /** Writes all increments: synchronously on SQLite, and in one statement on PostgreSQL. */
   write(tx: Transaction): MaybePromise<unknown> {
-    // Every transaction locks counters in the same order, so that two of them cannot deadlock.
+    if (this.#tables.size === 0) return undefined;
+    // All transactions lock counters in the same order, so that they cannot deadlock.
     const tables = [...this.#tables].sort(([one], [other]) => (one.table < other.table ? -1 : 1));
     this.#tables.clear();
-    this.#stored.clear();
-    const statements = tables.flatMap(([counters, sums]) => {
-      const sorted = [...sums].filter(([, by]) => by !== 0).sort(([one], [other]) => (one < other ? -1 : 1));
-      return sorted.length === 0 ? [] : counters.add(tx, sorted);
+    const slot = tx.engine === 'sqlite' ? 0 : slotOf(tx);
+    const statements = tables.flatMap(([{ add, subtract = add }, sums]) => {
+      const sorted = [...sums].filter(([, { by }]) => by !== 0).sort(([one], [other]) => (one < other ? -1 : 1));
+      return [...new Set([add, subtract])].flatMap(query => {
+        const own = sorted.filter(([, { by }]) => (by > 0 ? add : subtract) === query);
+        const rows = own.map(([key, { by }]) => [...key.split(' '), by]);
+        return rows.length === 0 ? [] : [{ query, params: { slot, rows: JSON.stringify(rows) } }];
+      });
     });
-    if (tx.engine === 'sqlite' || statements.length === 1) {
-      let last: MaybePromise<unknown>;
-      for (const { query, params } of statements) last = tx.run(query, params);
-      return last;
+    if (tx.engine === 'postgres' && statements.length > 1) {
+      const params = statements.map(({ params }) => params);
+      return tx.run(inOneStatement(statements.map(({ query }) => query)), params);
     }
-    if (statements.length === 0) return undefined;
-    const params = statements.map(({ params }) => params);
-    return tx.run(inOneStatement(statements.map(({ query }) => query)), params);
+    let last: MaybePromise<unknown>;
+    for (const { query, params } of statements) last = tx.run(query, params);
+    return last;
   }
 }

@@ -5,8 +5,8 @@ import { type EngineName, type Params, sql } from './query.ts';
 export type KeysetParams = { fromId: number; endId: number; rows: number };
 
 /**
- * Restricts a query to one page in the order of an id column: after `fromId`, up to `endId`, `rows` at most. An index on
- * the columns that the query compares, followed by the id, serves it without sorting.
+ * Restricts a query to one page in the order of an id column: after `fromId`, up to `endId`, `rows` at most. An index
+ * on the columns that the query compares, followed by the id, serves it without sorting.
  */
 export function keysetPage<Tables, Table extends keyof Tables, Row>(
   rows: SelectQueryBuilder<Tables, Table, Row>,
@@ -36,13 +36,16 @@ export function keysetEnd<Tables, Table extends keyof Tables, Row>(
     .offset(sql<number>`${p.scanLimit} - 1` as never);
 }
 
-/** A range of an index, whose columns are those of `prefix` and then those of `key`. Columns have their table: `pets.id`. */
+/**
+ * A range of an index, whose columns are those of `prefix` and then those of `key`. Columns have their table:
+ * `pets.id`.
+ */
 export interface IndexRange {
   /** Columns with the value that all rows of the range have. */
   readonly prefix: readonly (readonly [column: string, value: Expression<unknown>])[];
   /** The columns that sort the range. */
   readonly key: readonly string[];
-  /** The values of `key` after which the range begins, and up to which it reads; without them, it has no bound. */
+  /** The values of `key` after which the range begins, and up to which it reads; by default unbounded. */
   readonly after?: readonly Expression<unknown>[];
   readonly upTo?: readonly Expression<unknown>[];
 }
@@ -50,8 +53,8 @@ export interface IndexRange {
 /**
  * Restricts rows to a range of an index, in its order.
  *
- * PostgreSQL might read along another index instead and discard rows of other values. It cannot if the bounds compare
- * all columns as a tuple; with such bounds, SQLite would begin at the first row.
+ * PostgreSQL might scan another index instead and discard rows with other values. Bounds that compare all columns as a
+ * tuple prevent that; with such bounds, however, SQLite would begin at the first row.
  */
 export function alongIndex<Tables, Table extends keyof Tables, Row>(
   engine: EngineName,

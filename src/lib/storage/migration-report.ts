@@ -3,28 +3,28 @@ import { countText } from '../text.ts';
 import { dialects, type Migration } from './migration.ts';
 import type { EngineName } from './query.ts';
 
-/** What a database has and lacks of the migrations. */
+/** The migrations that a database has, with the table sizes from which the time of the missing ones is estimated. */
 export interface MigrationState {
   readonly engine: EngineName;
-  /** Where it is, for messages: without a password. */
+  /** The location of the database for messages, without a password. */
   readonly location: string;
-  /** The names of the migrations it has, in order; none for an empty or a missing database. */
+  /** The names of the applied migrations, in order; empty for an empty or a missing database. */
   readonly applied: readonly string[];
   readonly missing: readonly Migration[];
-  /** The number of rows of each existing table that the time of a missing migration depends on. */
+  /** The number of rows of each existing table that determines the time of a missing migration. */
   readonly rows: ReadonlyMap<string, number>;
 }
 
-/** Migrations that take longer are announced, and their progress is reported as often. */
+/** Migrations that take longer are announced. Also the interval of progress reports. */
 const NOTICEABLE_MS = 1000;
 const INTERVAL_MS = 5000;
 
-/** Returns the tables that the time of these migrations depends on. */
+/** Returns the tables that determine the time of these migrations. */
 export function workedTables(missing: readonly Migration[]): ReadonlySet<string> {
   return new Set(missing.flatMap(({ work }) => (work === undefined ? [] : [work.table])));
 }
 
-/** Returns about how long the missing migrations take, in milliseconds. */
+/** Returns the estimated time of the missing migrations, in milliseconds. */
 export function expectedMs(state: MigrationState): number {
   return state.missing.reduce((sum, migration) => sum + expectedMsOf(migration, state), 0);
 }
@@ -39,7 +39,7 @@ export function durationText(ms: number): string {
   return `${ms < 1000 ? Math.ceil(ms / 100) / 10 : Math.round(ms / 1000)} s`;
 }
 
-/** Reports what an upgrade runs, how far it is, and how long it takes. Says nothing about a new database. */
+/** Reports the migrations of an upgrade, their progress and their time. Reports nothing for a new database. */
 export class MigrationReport {
   readonly #log: Pick<Log, 'info'> | undefined;
   readonly #state: MigrationState;
@@ -57,7 +57,7 @@ export class MigrationReport {
     );
   }
 
-  /** Returns the statements of a migration, and reports how far it is while the caller runs them. */
+  /** Yields the statements of a migration, and reports progress while the caller runs them. */
   *statements(migration: Migration): Generator<string> {
     const { engine, missing, rows } = this.#state;
     const { name, work } = migration;

@@ -1,7 +1,7 @@
 import { UserError } from '../user-error.ts';
 import type { EngineName } from './query.ts';
 
-/** The SQL in which the engines differ, for statements that create tables. */
+/** SQL that differs between the engines, for statements that create tables. */
 export interface Dialect {
   readonly engine: EngineName;
   /** A primary key that the database assigns, ascending from 1 and never reused. */
@@ -20,16 +20,16 @@ export interface Migration {
   readonly name: string;
   /** The statements, run in one transaction. */
   up(words: Dialect): string[];
-  /** Absent if it takes no time that people notice, however large the database is. */
+  /** Absent if the migration is fast even on a large database. */
   readonly work?: MigrationWork;
 }
 
-/** Work that takes the longer the more rows a table has. */
+/** Work whose time grows with the number of rows of a table. */
 export interface MigrationWork {
-  /** What it does, for operators: `counts the animals of each trait`. */
+  /** The work as operators see it: `counts the animals of each trait`. */
   readonly title: string;
   readonly table: string;
-  /** About how long each row takes, in microseconds: measured by `npm run bench -- upgrade`. */
+  /** The estimated time per row, in microseconds: measured by `npm run bench -- upgrade`. */
   readonly rowUs: Readonly<Record<EngineName, number>>;
 }
 
@@ -38,7 +38,7 @@ export function addColumn(name: string, table: string, column: string, type: 'in
   return { name, up: words => [`alter table ${table} add column ${column} ${words[type]}`] };
 }
 
-/** Marks a database that a copy has not completed: no process opens it but another copy. */
+/** Marks a database whose copy is incomplete. Only another copy may open it. */
 export const unfinishedCopy: Migration = { name: 'unfinished-copy', up: () => [] };
 
 /** The dialect of each engine. */
@@ -67,8 +67,8 @@ export function createMigrationsTable({ int, text, end }: Dialect): string {
 /**
  * Returns the migrations that a database lacks, in order.
  * @param applied the names of the migrations it has
- * @throws {UserError} if it is an unfinished copy, or has a migration that this program does not know, because a newer
- *   release wrote it
+ * @throws {UserError} if it is an unfinished copy, or has a migration that this program does not know (of a newer
+ *   release)
  */
 export function missingMigrations(
   migrations: readonly Migration[],
@@ -94,7 +94,7 @@ export function requireCurrent(migrations: readonly Migration[], applied: readon
   throw new UserError(`The database at ${location} is not up to date: run "petstore migrate" first.`);
 }
 
-/** Throws a UserError if one of these migrations is the mark of an unfinished copy. */
+/** Throws a UserError if these migrations contain the mark of an unfinished copy. */
 export function requireCopied(applied: readonly string[], location: string): void {
   if (!applied.includes(unfinishedCopy.name)) return;
   throw new UserError(`The database at ${location} is an unfinished copy: run "petstore copy" again.`);

@@ -7,8 +7,8 @@ import type { OfflineDatabase } from './offline.ts';
 export type DatabaseLocation = { readonly file: string } | { readonly url: string; readonly schema?: string };
 
 /**
- * Opens the database at `location`, loading only the engine it needs. Migrates a SQLite file always, PostgreSQL only with
- * `migrate`; without it, PostgreSQL must be up to date.
+ * Opens the database at `location`, and loads only its engine. Always migrates a SQLite file; migrates PostgreSQL only
+ * with `migrate`, otherwise it must be up to date.
  * @throws {UserError} if the database cannot be used
  * @throws {StorageError} `unavailable` if the server cannot be reached
  */
@@ -25,7 +25,7 @@ export async function openDatabase(
 }
 
 /**
- * Returns what a database, which may not exist, has and lacks of the migrations. Changes nothing.
+ * Returns the applied migrations of a database, which may not exist. Changes nothing.
  * @throws {UserError} if it is not a database of this program, or a copy or restore of it was interrupted
  * @throws {StorageError} `unavailable` if the server cannot be reached
  */
@@ -48,10 +48,10 @@ async function readMigrationState(location: DatabaseLocation, migrations: readon
 }
 
 /**
- * Requires of a database that a command reads without `openDatabase` what that requires: that no copy or restore of it was
- * interrupted, and that it is not newer than this program.
- * @param current whether it must have all migrations; otherwise it must have some
- * @throws {UserError} if that is not so
+ * Checks a database that a command reads without `openDatabase`: no copy or restore of it was interrupted, and it is
+ * not newer than this program.
+ * @param current whether it must have all migrations; otherwise it must have at least one
+ * @throws {UserError} if a check fails
  * @throws {StorageError} `unavailable` if the server cannot be reached
  */
 export async function requireComplete(

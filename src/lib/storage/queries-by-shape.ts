@@ -1,6 +1,7 @@
 /**
- * Returns a function that builds one query per shape and keeps the `max` used last. A shape holds what decides the SQL of a
- * query: which filters are present, the direction. Ids, texts and lists of them belong in the parameters of the query.
+ * Returns a function that builds one query per shape and keeps the `max` most recently used. A shape determines the SQL
+ * of a query: which filters are present, the direction. Ids, texts and lists of them belong in the parameters of the
+ * query.
  * @param members the members of the shape that `build` reads; others are ignored
  */
 export function queriesByShape<Shape extends { readonly [Member in keyof Shape]: string | number | boolean }, Query>(
@@ -28,5 +29,5 @@ export function keptQueryCount(): number {
 
 const caches: ReadonlyMap<string, unknown>[] = [];
 
-/** More than the shapes in frequent use; a compiled query takes some 27 KB with its prepared statements. */
+/** More than the number of shapes in frequent use. A compiled query takes about 27 KB with its prepared statements. */
 const QUERIES_MAX = 64;

@@ -27,7 +27,10 @@ export type Builder<Tables> = Kysely<Tables>;
 /** Named parameters of a query: `p.id` becomes the `id` given to each run. */
 export type Params<P> = { readonly [Name in keyof P]: Expression<P[Name]> };
 
-/** A query that is compiled once per engine. P is the type of its parameters, R of its rows. Define queries as constants. */
+/**
+ * A query that is compiled once per engine. P is the type of its parameters, R of its rows. Define queries as
+ * constants.
+ */
 export interface Query<P, R> {
   /** Identifies the prepared statement on each connection. */
   readonly id: number;
@@ -75,7 +78,10 @@ function among<Value>(value: Expression<Value>, values: Expression<Value>, engin
   return engine === 'postgres' ? sql<boolean>`${value} = any (array${values})` : sql<boolean>`${value} in ${values}`;
 }
 
-/** Completes a query for `Transaction.insert`. SQLite reports the new id without a clause, in two thirds of the time. */
+/**
+ * Completes a query for `Transaction.insert`. On SQLite, it omits RETURNING: SQLite reports the new id anyway, in two
+ * thirds of the time.
+ */
 export function insertingOne<Tables, Table extends keyof Tables & string>(
   insert: InsertQueryBuilder<Tables, Table, InsertResult>,
   engine: EngineName,
@@ -94,9 +100,9 @@ class Placeholder {
 const placeholders = new Proxy({}, { get: (_, name) => sql.val(new Placeholder(String(name))) });
 
 /**
- * Writes parameters so that SQLite prepares a query once. Its planner uses the values of some parameters, such as that of a
- * limit, and then prepares the query again for each run: the driver clears all values after a run. This takes longer than most
- * queries. The planner does not look behind a plus sign, which changes no value.
+ * Writes parameters so that SQLite prepares a query once. Its planner uses the values of some parameters, such as that
+ * of a limit, and then prepares the query again for each run: the driver clears all values after a run. This takes
+ * longer than most queries. The planner ignores a value after a plus sign, which does not change it.
  */
 class SqliteCompiler extends SqliteQueryCompiler {
   protected override getCurrentParameterPlaceholder(): string {
@@ -169,23 +175,14 @@ function compile<P, R>(built: Compilable<R>): CompiledQuery<P> {
   };
 }
 
-/** A query and the parameters of one run. */
-export interface Statement {
-  readonly query: Query<unknown, unknown>;
-  readonly params: unknown;
-}
-
-export function statement<P, R>(query: Query<P, R>, params: P): Statement {
-  return { query: query as Query<unknown, unknown>, params };
-}
-
-const combined = new Map<string, Query<readonly unknown[], unknown>>();
+const combined = new Map<string, Query<readonly never[], unknown>>();
 
 /**
- * Returns the query that runs several writes on PostgreSQL in one round trip; its parameters are theirs, in order. None sees
- * what another one writes. They run from the last one to the first. Counts as a change of the first one's table.
+ * Returns the query that runs several writes on PostgreSQL in one round trip; its parameters are theirs, in order. No
+ * write sees the rows of another one. They run from the last one to the first. Counts as a change of the first write's
+ * table.
  */
-export function inOneStatement(all: readonly Query<unknown, unknown>[]): Query<readonly unknown[], unknown> {
+export function inOneStatement<P>(all: readonly Query<P, unknown>[]): Query<readonly P[], unknown> {
   return combined.getOrInsertComputed(all.map(({ id }) => id).join(' '), () => {
     const parts = all.map(query => query.compiledFor('postgres'));
     let parameters = 0;
@@ -193,11 +190,11 @@ export function inOneStatement(all: readonly Query<unknown, unknown>[]): Query<r
       const text = sql.replace(/\$\d+/g, () => `$${++parameters}`);
       return `step_${index} as (${text})`;
     });
-    const compiled: CompiledQuery<readonly unknown[]> = {
+    const compiled: CompiledQuery<readonly P[]> = {
       sql: `with ${steps.join(', ')} select`,
       changedTable: parts[0]!.changedTable,
       words: new Set(parts.flatMap(({ words }) => [...words])),
-      values: params => parts.flatMap(({ values }, index) => values(params[index])),
+      values: params => parts.flatMap(({ values }, index) => values(params[index]!)),
     };
     return { id: queries++, compiledFor: () => compiled };
   });

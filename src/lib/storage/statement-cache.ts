@@ -1,12 +1,14 @@
-/** How many prepared statements a connection keeps: more than the product's fixed queries, fewer than a client can cause. */
+/**
+ * How many prepared statements a connection keeps: more than the program's fixed queries, fewer than clients can cause.
+ */
 export const STATEMENTS_MAX = 512;
 
-/** The prepared statements of a connection: at most `max`, among them the `max / 2` used last. */
+/** The prepared statements of a connection: at most `max`, including the `max / 2` most recently used. */
 export class StatementCache<Key, Statement> {
   readonly #prepare: (key: Key) => Statement;
   readonly #evicted: (statement: Statement) => void;
   readonly #half: number;
-  // Two generations: cheaper per use than moving each entry to the end of one list.
+  // Two generations: this is cheaper per use than moving each entry to the end of one list.
   #recent = new Map<Key, Statement>();
   #older = new Map<Key, Statement>();
 

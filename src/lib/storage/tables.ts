@@ -8,17 +8,17 @@ export interface Table {
   readonly columns: readonly Column[];
   /** The columns of its primary key, in order. */
   readonly key: readonly string[];
-  /** Whether the database assigns the ids, and never uses one again. */
+  /** Whether the database assigns the ids, and never reuses one. */
   readonly assignsIds: boolean;
 }
 
-export interface Column {
+interface Column {
   readonly name: string;
   readonly type: 'int' | 'text';
 }
 
 /**
- * Returns every table that migrations create, as they are in a new database in memory.
+ * Returns every table that migrations create, from a new database in memory.
  * @throws {Error} if a table has no primary key, or a column is neither a number nor text
  */
 export function tablesOf(migrations: readonly Migration[]): Table[] {
@@ -47,7 +47,7 @@ export function tablesOf(migrations: readonly Migration[]): Table[] {
 interface ColumnInfo {
   readonly name: string;
   readonly type: string;
-  /** The position in the primary key, from 1; 0 for other columns. */
+  /** The position in the primary key, from 1; 0 for columns outside the key. */
   readonly pk: number;
 }
 

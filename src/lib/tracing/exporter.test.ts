@@ -11,7 +11,7 @@ import type { EndedSpan } from './span.ts';
 
 const scope = { name: 'petstore', version: '1.0.0' };
 
-/** Opens an exporter that does not wait, and collects what it logs. */
+/** Opens an exporter that does not wait, and collects its log lines. */
 function open(t: TestContext, url: string, limits: Partial<ExportLimits> = {}) {
   const lines: Record<string, unknown>[] = [];
   const log = openLog({ destination: { write: line => lines.push(JSON.parse(line)) } });
@@ -56,7 +56,7 @@ const spans = (count: number, name = 'work'): EndedSpan[] =>
     isError: false,
   }));
 
-const FAILED = 'warn Spans cannot be exported; requests are served on, and spans are dropped once too many wait.';
+const FAILED = 'warn Spans cannot be exported. The server keeps serving requests, and drops spans once too many wait.';
 const AGAIN = 'info Spans are exported again.';
 
 describe('an exporter', () => {
@@ -163,7 +163,7 @@ describe('a hostile collector', () => {
     const { exporter } = open(t, collector.url);
     exporter.add(spans(1));
     await waitUntil(() => exporter.exported === 1);
-    // Besides what is read, the buffers of the operating system are filled.
+    // The server reads some bytes, and the buffers of the operating system fill.
     assert.ok((await closed.promise) < 20_000_000);
   });
 

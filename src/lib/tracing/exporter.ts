@@ -5,28 +5,28 @@ import { postOnce } from '../http/client/post-once.ts';
 import type { Log } from '../log.ts';
 import { LogThrottle } from '../log-throttle.ts';
 import { endsWithin } from '../timeout.ts';
-import { encodeSpans, type Scope } from './otlp.ts';
+import { encodeSpans, type InstrumentationScope } from './otlp.ts';
 import type { Attributes, EndedSpan } from './span.ts';
 
 export interface SpanExporterOptions {
-  /** The collector: the URL that `/v1/traces` is added to. */
+  /** The URL of the collector, without `/v1/traces`. */
   readonly url: string;
   /** More request headers, by lower-case name. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** The attributes of this process. */
   readonly resource: Attributes;
-  /** The program that makes the spans. */
-  readonly scope: Scope;
+  /** The program that creates the spans. */
+  readonly scope: InstrumentationScope;
   readonly log: Log;
-  /** What differs from {@link exportLimits}. */
+  /** Overrides of {@link exportLimits}. */
   readonly limits?: Partial<ExportLimits>;
 }
 
 /** The bounds of an exporter. Times are in milliseconds. */
 export const exportLimits = {
-  /** The spans that wait. Further ones are dropped. */
+  /** The maximum number of waiting spans. Further ones are dropped. */
   queue: 4096,
-  /** The spans in one request. */
+  /** The maximum number of spans in one request. */
   batch: 512,
   /** How long spans wait for others to fill a batch. */
   delayMs: 1000,
@@ -34,7 +34,7 @@ export const exportLimits = {
   timeoutMs: 10_000,
   /** How often a batch is sent before it is dropped. */
   attempts: 5,
-  /** The waits after the first failure, and the longest: each failure in a row doubles the wait. */
+  /** The wait after the first failure, and the longest wait: each consecutive failure doubles it. */
   retryMs: 1000,
   retryMaxMs: 30_000,
   /** How long `close` waits for the collector. */
@@ -45,14 +45,14 @@ export type ExportLimits = Readonly<typeof exportLimits>;
 
 /** Why spans were dropped. */
 export type DropReason =
-  /** Too many waited for the collector. */
+  /** Too many spans waited for the collector. */
   | 'queue'
   /** The collector did not accept them. */
   | 'export'
-  /** Their unit of work had too many. */
+  /** Their unit of work had too many spans. */
   | 'trace';
 
-/** What became of spans. */
+/** The numbers of exported and dropped spans. */
 export interface SpanCounts {
   /** The spans that the collector accepted. */
   readonly exported: number;
@@ -64,9 +64,9 @@ const RETRYABLE: readonly number[] = [429, 502, 503, 504];
 const PATH = '/v1/traces';
 
 /**
- * Sends spans to an OpenTelemetry collector in batches, as OTLP/HTTP with JSON. A collector that is down, slow or hostile
- * delays nobody: the queue has a bound, each request a deadline, and at most 64 KiB of a response are read. Redirects are
- * not followed.
+ * Sends spans to an OpenTelemetry collector in batches, as OTLP/HTTP with JSON. A collector that is down, slow or
+ * hostile delays no request: the queue is bounded, each export has a deadline, and at most 64 KiB of a response are
+ * read. Redirects are not followed.
  */
 export class SpanExporter implements SpanCounts {
   exported = 0;
@@ -77,11 +77,11 @@ export class SpanExporter implements SpanCounts {
   readonly #pool: ConnectionPool;
   readonly #throttle = new LogThrottle();
   readonly #closing = new AbortController();
-  /** The batch that is sent stays at the front until the collector has it, so that the bound covers it. */
+  /** The batch in flight stays at the front until the collector has accepted it, so that the bound includes it. */
   readonly #queue: EndedSpan[] = [];
   #timer: NodeJS.Timeout | undefined;
   #sending: Promise<void> | undefined;
-  /** The failures in a row, and those of the batch at the front. */
+  /** Consecutive failures: of all exports, and of the oldest batch. */
   #failures = 0;
   #batchFailures = 0;
   #retryAtMs = 0;
@@ -95,7 +95,7 @@ export class SpanExporter implements SpanCounts {
     this.#pool = createConnectionPool({ idlePerHost: 1, total: 1, idleMs: 4000 });
   }
 
-  /** Queues spans. @param dropped how many more there were, of a unit of work that had too many */
+  /** Queues spans. @param dropped how many spans were dropped because their unit of work had too many */
   add(spans: readonly EndedSpan[], dropped = 0): void {
     const free = this.#isClosed ? 0 : this.#limits.queue - this.#queue.length;
     this.#queue.push(...spans.slice(0, free));
@@ -104,7 +104,7 @@ export class SpanExporter implements SpanCounts {
     this.#schedule();
   }
 
-  /** Sends what waits, if the collector takes it soon, and stops. */
+  /** Sends the waiting spans, if the collector accepts them soon, and stops. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
@@ -146,7 +146,7 @@ export class SpanExporter implements SpanCounts {
 
   /** Sends the batch at the front of the queue. Never rejects. */
   async #sendBatch(): Promise<void> {
-    // Encoding a batch takes milliseconds, which the request that filled it should not wait for.
+    // Encoding a batch takes milliseconds; the request that filled the batch should not wait for it.
     await nextTurn();
     const batch = this.#queue.slice(0, this.#limits.batch);
     const { resource, scope } = this.#options;
@@ -179,7 +179,7 @@ export class SpanExporter implements SpanCounts {
     const post = () =>
       postOnce(tls, options, body, this.#limits.timeoutMs, { signal: this.#closing.signal, isAllowed: undefined });
     let result = await post();
-    // The collector has closed the idle connection.
+    // The collector has closed the idle connection, so repeat the request.
     if ('stale' in result && result.stale) result = await post();
     return 'fault' in result
       ? { fault: result.fault, durationMs: 0 }
@@ -209,7 +209,7 @@ export class SpanExporter implements SpanCounts {
     if (!isRetryable || this.#batchFailures >= attempts) this.#dropBatch(count);
     const backoffMs = Math.min(retryMaxMs, retryMs * 2 ** (this.#failures - 1));
     const askedMs = 'status' in outcome ? Math.min(retryMaxMs, outcome.retryAfterMs ?? 0) : 0;
-    // Several nodes do not return to the collector at the same moment.
+    // Jitter, so that several nodes do not retry at the same moment.
     this.#retryAtMs = performance.now() + Math.max(askedMs, backoffMs * (0.5 + Math.random() / 2));
   }
 
@@ -233,4 +233,5 @@ export class SpanExporter implements SpanCounts {
   }
 }
 
-const EXPORT_FAILED = 'Spans cannot be exported; requests are served on, and spans are dropped once too many wait.';
+const EXPORT_FAILED =
+  'Spans cannot be exported. The server keeps serving requests, and drops spans once too many wait.';

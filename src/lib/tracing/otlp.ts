@@ -1,13 +1,13 @@
 import type { Attributes, EndedSpan, SpanKind } from './span.ts';
 
-/** The numbers of the kinds in OTLP. */
+/** The OTLP numbers of span kinds. */
 const kinds: Readonly<Record<SpanKind, number>> = { internal: 1, server: 2, client: 3 };
 
-/** The number of the status of a failed span. */
+/** The OTLP status of a failed span. */
 const ERROR = 2;
 
-/** The program that makes spans. */
-export interface Scope {
+/** The program that creates spans. */
+export interface InstrumentationScope {
   readonly name: string;
   readonly version: string;
 }
@@ -16,7 +16,7 @@ export interface Scope {
  * Returns spans as the JSON of an `ExportTraceServiceRequest` (OTLP 1.x).
  * @param resource the attributes of this process
  */
-export function encodeSpans(resource: Attributes, scope: Scope, spans: readonly EndedSpan[]): string {
+export function encodeSpans(resource: Attributes, scope: InstrumentationScope, spans: readonly EndedSpan[]): string {
   const scopeSpans = [{ scope, spans: spans.map(encodeSpan) }];
   return JSON.stringify({ resourceSpans: [{ resource: { attributes: encodeAttributes(resource) }, scopeSpans }] });
 }
@@ -46,7 +46,10 @@ function encodeValue(value: string | number) {
   return Number.isSafeInteger(value) ? { intValue: String(value) } : { doubleValue: value };
 }
 
-/** Returns milliseconds as a whole number of nanoseconds, which a JSON number cannot hold; to the microsecond. */
+/**
+ * Returns milliseconds as a whole number of nanoseconds, precise to the microsecond, as text: a JSON number cannot hold
+ * it.
+ */
 function nanoseconds(ms: number): string {
   return `${Math.round(ms * 1000)}000`;
 }

@@ -1,9 +1,10 @@
 import { randomFillSync } from 'node:crypto';
+import { SPANS_MAX } from '../trace-context.ts';
 
-/** What kind of work a span measures: a request that was received, one that was sent, or neither. */
+/** The kind of work that a span measures: a received request, a sent request, or other work. */
 export type SpanKind = 'server' | 'client' | 'internal';
 
-/** The attributes of a span. Those that are `undefined` are left out. */
+/** The attributes of a span. `undefined` values are omitted. */
 export type Attributes = Readonly<Record<string, string | number | undefined>>;
 
 /** A span that has ended. Times are in milliseconds since the Unix epoch, with a fraction. */
@@ -26,16 +27,13 @@ export interface Recording {
   readonly traceId: string;
   /** The Unix time at the zero of `performance.now()`, in milliseconds. */
   readonly epochMs: number;
-  /** The spans that have ended; absent once the unit of work has. */
+  /** The spans that have ended; absent once the unit of work has ended. */
   spans: EndedSpan[] | undefined;
   /** How many spans were started. */
   started: number;
-  /** Called with all spans, and how many more there were, when the unit of work ends. */
+  /** Called when the unit of work ends, with its spans and the number of dropped ones. */
   onEnd(spans: readonly EndedSpan[], dropped: number): void;
 }
-
-/** The most spans of one unit of work. Others are dropped. */
-export const SPANS_MAX = 128;
 
 /** A span that has not ended. */
 export class Span {
@@ -66,7 +64,7 @@ export class Span {
     this.#startMs = startMs;
   }
 
-  /** The header that makes this span the parent of what its receiver does. */
+  /** The header that makes this span the parent of the receiver's spans. */
   get traceparent(): string {
     return `00-${this.#recording.traceId}-${this.spanId}-01`;
   }
@@ -85,13 +83,13 @@ export class Span {
     this.#attributes = { ...this.#attributes, ...attributes };
   }
 
-  /** Marks the span as failed. @param type a short name of the error, one of few */
+  /** Marks the span as failed. @param type a short name of the kind of error */
   fail(type: string): void {
     this.#isError = true;
     this.set({ 'error.type': type });
   }
 
-  /** Ends the span. With the first span of a unit of work, that ends too: children that have not ended are left out. */
+  /** Ends the span. The first span of a unit of work also ends the unit: children that have not ended are omitted. */
   end(): void {
     const recording = this.#recording;
     const { spans, traceId, epochMs, started } = recording;
@@ -112,15 +110,15 @@ export class Span {
     recording.onEnd(spans, Math.max(0, started - SPANS_MAX));
   }
 
-  /** Ends the unit of work without its spans. */
+  /** Ends the unit of work without exporting its spans. */
   discard(): void {
     this.#recording.spans = undefined;
   }
 }
 
-/** What a span is started with. */
+/** The options of a new span. */
 export interface NewSpan {
-  /** One of few: it has no ids. */
+  /** One of few names; contains no ids. */
   readonly name: string;
   readonly kind: SpanKind;
   readonly attributes?: Attributes;

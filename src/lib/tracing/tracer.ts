@@ -9,7 +9,7 @@ export interface TracerOptions {
   readonly ratio: number;
   /** Returns the time in milliseconds since the Unix epoch. */
   now(): number;
-  /** Called with the spans of each unit of work when it ends, and how many of them were dropped. */
+  /** Called when a unit of work ends, with its spans and the number of dropped ones. */
   export(spans: readonly EndedSpan[], dropped: number): void;
 }
 
@@ -24,7 +24,7 @@ export class Tracer {
 
   /**
    * Starts the first span of a unit of work, in the trace of `traceparent` if that is valid. Returns `undefined` if the
-   * caller does not record its trace, or if the ratio leaves it out.
+   * caller does not record its trace, or if the ratio excludes it.
    */
   start(span: NewSpan, traceparent?: string | readonly string[] | undefined): Span | undefined {
     const caller = parseTraceparent(traceparent);
@@ -35,7 +35,7 @@ export class Tracer {
       epochMs: now() - performance.now(),
       spans: [],
       started: 0,
-      // Outside of the context of the work, which the timers and connections of the export would keep alive.
+      // Runs outside of the work's context, which the timers and connections of the export would keep alive.
       onEnd: (spans, dropped) => this.#active.run(undefined, () => this.#options.export(spans, dropped)),
     };
     return new Span(recording, caller?.spanId, span);
@@ -60,7 +60,7 @@ export function endAfter<T>(span: Span, work: () => MaybePromise<T>): MaybePromi
     return value;
   };
   const fail = (error: unknown): never => {
-    // The fault of the caller is none of the service.
+    // An error of the caller is not a failure of the service.
     if (error instanceof Problem && error.status < 500) span.set({ 'error.type': error.code });
     else span.fail(errorType(error));
     span.end();

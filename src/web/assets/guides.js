@@ -1,4 +1,4 @@
-// Puts a key of the reader into the examples of a guide: in this page only, until it is reloaded.
+// Puts the reader's key into the examples of a guide, only in this page and until it is reloaded.
 
 const form = document.querySelector('form.use-key');
 const result = document.querySelector('.use-key-result');

@@ -1,4 +1,4 @@
-// Shows how far an import is, and loads the page again when it has ended.
+// Shows the progress of an import, and reloads the page when it has ended.
 
 const PAUSE_MS = 1000;
 const PAUSE_MAX_MS = 30_000;

@@ -1,4 +1,5 @@
-// Adds a button that fills in the place of the visitor, where the browser can tell it. Nothing asks before a click.
+// Adds a button that fills in the visitor's location, if the browser supports that. Asks for permission only after a
+// click.
 
 const field = document.querySelector('#near');
 if (field && navigator.geolocation && isSecureContext) addButton();
@@ -15,7 +16,7 @@ function addButton() {
     status.textContent = 'Looking …';
     navigator.geolocation.getCurrentPosition(
       ({ coords }) => {
-        // Two decimals are about a kilometer: enough for a search, and no more than it needs.
+        // Two decimals are about a kilometer, which is enough for a search.
         field.value = `${coords.latitude.toFixed(2)},${coords.longitude.toFixed(2)}`;
         field.form.requestSubmit();
       },

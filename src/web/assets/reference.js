@@ -1,4 +1,4 @@
-// Filters the operations of a page while one types, and lets arrow keys walk through them.
+// Filters the operations of a page while the reader types, and lets arrow keys move between them.
 
 const form = document.querySelector('[data-filter]');
 const input = form?.querySelector('input');
@@ -33,22 +33,22 @@ if (input) {
     const next = at + (event.key === 'ArrowDown' ? 1 : -1);
     (next < 0 ? input : links[Math.min(next, links.length - 1)])?.focus();
   });
-  // A browser that goes back restores the text without an event.
+  // After going back, a browser restores the text without an event.
   if (input.value !== '') filter();
 }
 
-// The current operation is in view without moving the page.
+// Scroll the current operation of the menu into view without moving the page.
 const side = document.querySelector('.ref-side nav');
 const current = side?.querySelector('[aria-current]');
 if (current) side.scrollTop = current.offsetTop - side.offsetTop - side.clientHeight / 2;
 
-// A choice of language is for all examples of the page.
+// A choice of language applies to all examples of the page.
 document.addEventListener('change', ({ target }) => {
   if (!target.name?.startsWith('language-')) return;
   for (const other of document.querySelectorAll(`.tabs input[value="${target.value}"]`)) other.checked = true;
 });
 
-// A link to a member opens what it is in.
+// A link to a member opens the elements that contain it.
 function reveal() {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   for (let at = target?.parentElement; at; at = at.parentElement) if (at.tagName === 'DETAILS') at.open = true;

@@ -1,5 +1,5 @@
-// Adds to every page what needs a script: the search key, copy buttons, forms that a double click sends once, and the focus
-// on the errors of a form where browsers ignore `autofocus`.
+// Adds the parts of every page that need a script: the search key, copy buttons, forms that a double click sends only
+// once, and the focus on form errors where browsers ignore `autofocus`.
 
 document.querySelector('.errors')?.focus();
 
@@ -7,7 +7,7 @@ document.addEventListener('keydown', event => {
   const { target } = event;
   if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey) return;
   if (target instanceof HTMLElement && target.closest('input, textarea, select, [contenteditable]')) return;
-  // The search of the page comes before the search of the site, which can be hidden on a phone.
+  // Prefer the search field of the page to that of the site, which can be hidden on a phone.
   const searches = ['main input[type="search"]', 'input[type="search"]'].map(one => document.querySelector(one));
   const search = searches.find(one => one?.checkVisibility());
   if (search === undefined) return;
@@ -25,7 +25,7 @@ document.addEventListener('submit', event => {
 });
 
 for (const block of document.querySelectorAll('pre.copy')) {
-  // The frame takes the place of the block before the block moves into it.
+  // Insert the frame in place of the block before moving the block into it.
   const marker = document.createComment('');
   block.replaceWith(marker);
   marker.replaceWith(addCopyButton(block));
@@ -42,7 +42,7 @@ export function addCopyButton(block) {
       await navigator.clipboard.writeText(block.querySelector('code').textContent);
       button.textContent = 'Copied';
     } catch {
-      // Clipboards are for secure pages: select the text instead.
+      // Only secure pages can write to the clipboard: select the text instead.
       getSelection().selectAllChildren(block.querySelector('code'));
       button.textContent = 'Selected';
     }

@@ -1,8 +1,8 @@
-// The trial key of this browser, which all pages share. It opens staging only, and expires after 15 minutes.
+// The trial key of this browser, which all pages share. It works only on staging, and expires after 15 minutes.
 
 const NAME = 'trial-key';
 
-/** Returns the key with the ids of what was made with it; `undefined` if there is none or it has expired. */
+/** Returns the key with the ids of the resources made with it; `undefined` if there is none or it has expired. */
 export function readTrialKey() {
   try {
     const key = JSON.parse(localStorage.getItem(NAME) ?? '{}');
@@ -16,16 +16,31 @@ export function storeTrialKey(key) {
   localStorage.setItem(NAME, JSON.stringify(key));
 }
 
-/** Forgets the key in this browser. */
+/** Removes the key from this browser. */
 export function dropTrialKey() {
   localStorage.removeItem(NAME);
 }
 
-/** Returns the key, or a new one: tabs that call it at the same time get the same. @param url where keys are created */
+/**
+ * Returns the key, or a new one. Tabs that call it at the same time get the same key.
+ * @param url the URL that creates keys
+ */
 export async function getTrialKey(url) {
   const get = () => readTrialKey() ?? createTrialKey(url);
-  // Only secure pages have locks.
-  return navigator.locks === undefined ? get() : navigator.locks.request(NAME, get);
+  const { locks } = navigator;
+  // Only secure pages have the lock manager.
+  if (locks === undefined) return get();
+  const key = await locks.request(NAME, { ifAvailable: true }, lock => lock && get());
+  return key ?? locks.request(NAME, async () => readTrialKey() ?? (await keyOfOtherTab()) ?? createTrialKey(url));
+}
+
+/** Waits up to a second for the key of the tab that had the lock: a tab may receive it after the lock. */
+function keyOfOtherTab() {
+  return new Promise(resolve => {
+    const read = () => resolve(readTrialKey());
+    addEventListener('storage', read, { once: true });
+    setTimeout(read, 1000);
+  });
 }
 
 async function createTrialKey(url) {
@@ -36,7 +51,7 @@ async function createTrialKey(url) {
   return readTrialKey();
 }
 
-/** Ends the key, and forgets it. What was made with it is deleted. */
+/** Ends the key, and removes it from this browser. The resources made with it are deleted. */
 export async function endTrialKey(url) {
   const { token } = readTrialKey() ?? {};
   dropTrialKey();

@@ -1,19 +1,23 @@
-// What a request of “Try it” needs: an animal, a hold or an order of the visitor's own, made by requests before it.
+// The resources that a request of “Try it” needs: an animal, a hold or an order of the visitor, created by earlier
+// requests.
 
 const DAY_MS = 86_400_000;
 
-/** Returns a body with a time of now in place of its name. */
+/** Returns a body with its time placeholders replaced by current times. */
 export function withValuesOfNow(text) {
   const tomorrow = new Date(Date.now() + DAY_MS).toISOString().replace(/\.\d+/, '');
   return text.replaceAll('{tomorrow}', tomorrow);
 }
 
-/** Gets the resources of a plan. @param ids those that are known; it adds others @param send sends a request, and returns its response with its JSON */
+/**
+ * Gets the resources of a plan. @param ids the known ids, to which others are added @param send sends a request, and
+ * returns its response with its JSON
+ */
 export class Resources {
   #plan;
   #ids;
   #send;
-  /** Reports a request that was sent for a resource. */
+  /** A function that is called for each request for a resource. */
   #report;
 
   constructor(plan, ids, send, report) {
@@ -23,12 +27,12 @@ export class Resources {
     this.#report = report;
   }
 
-  /** Returns the id of a resource; makes it if there is none. */
+  /** Returns the id of a resource; creates the resource if necessary. */
   async get(name) {
     return this.#ids[name] ?? (await this.#make(name));
   }
 
-  /** Returns a body with the ids in place of the names of resources. */
+  /** Returns a body with its resource placeholders replaced by ids. */
   async fill(text) {
     let filled = text;
     for (const [whole, name] of text.matchAll(/"\{(\w+)\}"/g)) {

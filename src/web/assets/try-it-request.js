@@ -1,6 +1,9 @@
 // The request of a form of “Try it”, and its curl command.
 
-/** Returns what `fetch` sends. @param target the method, the base URL and the path with parameters in braces */
+/**
+ * Returns the arguments of `fetch`.
+ * @param target the method, the base URL and the path with parameters in braces
+ */
 export function requestOf(form, { method, base, path }) {
   const headers = {};
   const query = new URLSearchParams();
@@ -18,12 +21,12 @@ export function requestOf(form, { method, base, path }) {
   }
   if (body !== undefined) headers['Content-Type'] = body instanceof File ? typeOf(body) : 'application/json';
   const search = query.size === 0 ? '' : `?${query}`;
-  // As fetch() sends it.
+  // The URL in the form in which fetch() sends it.
   const { href: url } = new URL(base + filled + search);
   return { method, url, headers, ...(body !== undefined && { body }) };
 }
 
-/** Browsers do not know the type of every file. */
+/** Browsers know the type of only some files. */
 function typeOf({ name, type }) {
   if (name.endsWith('.csv')) return 'text/csv';
   return name.endsWith('.ndjson') ? 'application/x-ndjson' : type;

@@ -1,7 +1,7 @@
 // The result of “Try it”: the request and its response.
 import { addCopyButton } from './site.js';
 
-/** @param curl the request as a command; absent while the page gets what it needs */
+/** @param curl the request as a command; absent while the page creates the resources that it needs */
 export function showRequest(result, curl) {
   const steps = (curl && result.querySelector('.steps')) ?? element('ul', 'steps');
   const request = curl === undefined ? [] : [heading('Request'), code(curl)];
@@ -12,7 +12,7 @@ export function showRequest(result, curl) {
   );
 }
 
-/** Shows a request that was sent before, for what this one needs. */
+/** Shows an earlier request that created a resource for this one. */
 export function showStep(result, request, status, made) {
   const item = element('li', '');
   item.append(element('code', '', request), element('span', 'status ok', status), element('span', 'quiet', made));

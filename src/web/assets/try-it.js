@@ -1,4 +1,5 @@
-// “Try it”: sends the request of a form to staging, with the trial key of this browser or one that the person pastes.
+// “Try it”: sends the request of a form to staging, with the trial key of this browser or a key that the visitor
+// pastes.
 import { dropTrialKey, endTrialKey, getTrialKey, readTrialKey, storeTrialKey } from './trial-key.js';
 import { Resources, withValuesOfNow } from './try-it-plan.js';
 import { curlOf, requestOf } from './try-it-request.js';
@@ -15,9 +16,9 @@ function start() {
   const { url, sandbox } = panel.dataset;
   /** Fields whose values the page has filled in, with the resource of each. */
   const filled = new Map();
-  /** The ids of what was made with a pasted key, while the page is open. */
+  /** The ids of the resources made with a pasted key, while the page is open. */
   let ownIds = {};
-  /** The body with names in place of ids and times, and as the page has filled it in. */
+  /** The body with placeholders for ids and times, and the body that the page has filled in. */
   let template;
   let shownBody;
   let isRunning = false;
@@ -34,7 +35,7 @@ function start() {
       : 'Uses a trial key, which you get without an account.';
   }
 
-  /** Returns the token to send, the ids that go with it, and how to keep them. */
+  /** Returns the token to send, the ids that belong to it, and a function that stores them. */
   async function callerOf() {
     const own = pastedKey();
     if (own !== '') return { token: own, ids: ownIds, keep: () => {} };
@@ -50,7 +51,7 @@ function start() {
     return { response, text, json: jsonOf(text) };
   }
 
-  /** Fills in the fields that are empty, and the body unless the visitor has changed it. Returns whether it did. */
+  /** Fills in the empty fields, and the body unless the visitor has changed it. Reports whether it filled in any. */
   async function fill(ids, token) {
     const make = new Resources(
       plan,
@@ -96,13 +97,16 @@ function start() {
     }
   }
 
-  /** Reports whether the page, not the visitor, has chosen a key or an id that is gone. */
+  /**
+   * Reports whether a request failed because of a key or an id that the page, not the visitor, has chosen and that no
+   * longer exists.
+   */
   function isOutdated(status, isFilled, known) {
     if (status === 401) return sandbox !== undefined && pastedKey() === '';
     return (status === 404 || status === 409) && isFilled && known !== undefined && Object.keys(known).length > 0;
   }
 
-  /** Sends the request once more, with another key or without the ids from before. */
+  /** Sends the request once more, with another key or without the earlier ids. */
   function runAnew(status) {
     const key = readTrialKey();
     ownIds = {};
@@ -129,7 +133,7 @@ function start() {
   }
 
   form.elements.key.addEventListener('change', () => {
-    // What was filled in belongs to another key.
+    // The filled-in ids belong to another key.
     ownIds = {};
     for (const input of filled.keys()) input.value = '';
     filled.clear();
@@ -153,7 +157,7 @@ function start() {
   begin();
 }
 
-/** Throws an error that says so if a value cannot be sent: fetch() would fail as if there were no network. */
+/** Throws an error with the reason if a value cannot be sent: fetch() would fail like without a network. */
 function headersOf(values) {
   try {
     return new Headers(values);

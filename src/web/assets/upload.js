@@ -1,4 +1,4 @@
-// Uploads several photos one after another, chosen or dropped, each with its progress.
+// Uploads several chosen or dropped photos one after another, and shows the progress of each.
 
 function enhance(form) {
   const input = form.querySelector('input[type="file"]');
@@ -19,7 +19,7 @@ function enhance(form) {
     input.value = '';
   });
   const hasFiles = ({ dataTransfer }) => dataTransfer?.types.includes('Files');
-  // A file that is dropped beside the form would replace the page, and everything entered in it.
+  // A file dropped beside the form would otherwise replace the page, and discard all entries.
   for (const type of ['dragover', 'drop']) {
     addEventListener(type, event => {
       if (!hasFiles(event)) return;
@@ -47,7 +47,7 @@ class Queue {
     if (!this.isBusy && this.#waiting.length > 0) this.#run();
   }
 
-  /** Adds a line for a file. Names are set as text: they may contain anything. */
+  /** Adds a line for a file. Names are set as text, because they may contain markup. */
   #row({ name }) {
     const item = document.createElement('li');
     const title = document.createElement('span');
@@ -85,12 +85,12 @@ class Queue {
     this.status.textContent = `Photos added: ${added}.${failed > 0 ? ` Not added: ${failed}.` : ''}`;
   }
 
-  /** Sends one file. Returns why it was not added. */
+  /** Sends one file. Returns the error if it was not added. */
   #send({ file, bar, text }) {
     const { bytesMax } = this.form.dataset;
     if (file.size > Number(bytesMax)) return `The file is larger than ${Number(bytesMax) / 1024 / 1024} MiB.`;
     const body = new FormData();
-    // The file comes last: the server reads the form as it arrives.
+    // The file must be last: the server reads the form as it arrives.
     body.append('token', this.form.elements.token.value);
     body.append('photo', file);
     const request = new XMLHttpRequest();
@@ -114,14 +114,14 @@ class Queue {
   }
 }
 
-/** Lets the forms of the page go on if nothing but the photo has changed since they were loaded. */
+/** Updates the entity tag in the forms of the page, if only the photo has changed since they were loaded. */
 function renew({ previousEtag, etag }) {
   for (const input of document.querySelectorAll('input[name="etag"]')) {
     if (input.value === previousEtag) input.value = etag;
   }
 }
 
-/** Adds the new photos from the page as it is now. What was entered on this one stays. */
+/** Adds the new photos from the current page. Entries on this page stay. */
 async function showNew() {
   const response = await fetch(location.pathname).catch(() => undefined);
   if (!response?.ok) return;

@@ -1,7 +1,10 @@
-import { PREFIX } from '../../urls.ts';
+import { PREFIX } from '../../views/urls.ts';
 import type { Visit } from '../page.ts';
 
-/** Puts the public addresses of this service in place of those of the documentation. @param write formats an address for the text */
+/**
+ * Replaces the addresses of the documentation by the public addresses of this service.
+ * @param write formats an address for the text
+ */
 export function withRealAddresses(
   text: string,
   { site, request }: Pick<Visit, 'site' | 'request'>,
@@ -14,7 +17,7 @@ export function withRealAddresses(
     text
       .replaceAll('http://localhost:8080', () => write(production))
       .replaceAll('http://localhost:8081', () => write(staging))
-      // Without an address of their own, messages are at those of the deployments.
+      // Without a separate address, messages use the addresses of the deployments.
       .replaceAll('http://localhost:8082', () => write(urlOf('messages') ?? staging + PREFIX))
   );
 }

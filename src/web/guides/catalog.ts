@@ -4,7 +4,7 @@ import { plainText } from '../../lib/html/markdown.ts';
 const docs = new URL('../../../docs/', import.meta.url);
 
 /** A line of the list of guides. */
-export interface Entry {
+interface Entry {
   /** The file below `docs/`. */
   readonly file: string;
   readonly title: string;
@@ -14,16 +14,16 @@ export interface Entry {
   readonly path: string;
 }
 
-/** A page of `docs/` that the site serves. The API reference is an entry without being one. */
+/** A page of `docs/` that the site serves. The API reference is an entry but not a page of `docs/`. */
 export interface GuideEntry extends Entry {
-  /** The last part of its path, or the last two. */
+  /** The last one or two segments of its path. */
   readonly name: string;
-  /** Whether it is about the reader's own server, so that its addresses stay those of that server. */
+  /** Whether the guide is about the reader's own server, so that its addresses are not replaced. */
   readonly isLocal: boolean;
 }
 
 /** Guides by the task that they help with. */
-export interface Group {
+interface Group {
   readonly title: string;
   readonly entries: readonly (Entry | GuideEntry)[];
 }

@@ -53,7 +53,7 @@ ${entries.map(
 )}</feed>`;
     return {
       contentType: 'application/atom+xml; charset=utf-8',
-      bytes: `<?xml version="1.0" encoding="UTF-8"?>\n${feed}\n`,
+      bytes: `<?xml version="1.0" encoding="UTF-8"?>\n${feed.text}\n`,
     };
   },
 });
@@ -63,7 +63,7 @@ interface Version {
   readonly id: string;
   readonly heading: string;
   readonly version: string;
-  /** When it was released; absent until then. */
+  /** When it was released; absent if it is not released. */
   readonly day: string | undefined;
   /** Its changes as HTML. */
   readonly body: string;
@@ -88,7 +88,7 @@ function versionsOf({ sections, body }: Article): Version[] {
 
 let changelog: Promise<{ readonly article: Article; readonly changedAt: string }> | undefined;
 
-/** Reads and renders the changelog once. Its version that is not released has the time of the file. */
+/** Reads and renders the changelog once. The unreleased version has the modification time of the file. */
 function readChangelog() {
   changelog ??= renderChangelog();
   changelog.catch(() => {

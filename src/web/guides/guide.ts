@@ -1,9 +1,9 @@
-import { Html, html } from '../../lib/html/html.ts';
+import { type Html, html, rawHtml } from '../../lib/html/html.ts';
 import { type Article, renderMarkdown } from '../../lib/html/markdown.ts';
 import { type Catalog, type GuideEntry, getCatalog, readDocs } from './catalog.ts';
 import { addressOf } from './links.ts';
 
-/** A page of `docs/` as a page of the site. Its addresses are those of the documentation. */
+/** A page of `docs/` as a page of the site, with the addresses of the documentation. */
 export interface Guide {
   readonly entry: GuideEntry;
   /** The Markdown, with the links of the file. */
@@ -11,13 +11,16 @@ export interface Guide {
   readonly article: Article;
 }
 
-/** Stands in a guide above the first example that needs a key. No Markdown can contain it: comments are left out. */
+/**
+ * Marks the place in a guide above the first example that needs a key. Markdown cannot contain it, because comments are
+ * omitted.
+ */
 export const KEY_PROMPT = '<!-- key -->';
 
-/** The rendered guides: as many as there are. */
+/** The rendered guides; bounded by the number of guides. */
 const guides = new Map<GuideEntry, Promise<Guide>>();
 
-/** Returns a guide by its name; `undefined` if there is none. Renders each once. */
+/** Returns a guide by its name; `undefined` if there is none. Renders each guide once. */
 export async function getGuide(name: string): Promise<Guide | undefined> {
   const catalog = await getCatalog();
   const entry = catalog.guides.find(one => one.name === name);
@@ -36,7 +39,7 @@ async function renderGuide(catalog: Catalog, entry: GuideEntry): Promise<Guide> 
       const parts = entry.isLocal ? [text] : text.split(placeholder);
       const isFirst = parts.length > 1 && !hasKey;
       hasKey ||= isFirst;
-      return [isFirst && new Html(KEY_PROMPT), codeBlock(parts, language)];
+      return [isFirst && rawHtml(KEY_PROMPT), codeBlock(parts, language)];
     },
   });
   return { entry, source, article };
@@ -53,6 +56,6 @@ function codeBlock(parts: readonly string[], language: string): Html {
   const code = html`<code${language !== '' && html` class="language-${language}"`}>${content}</code>`;
   if (responses.includes(language)) return html`<pre class="response">${code}</pre>\n`;
   if (language === 'sh' && !parts[0]!.startsWith('#!')) return html`<pre class="copy">${code}</pre>\n`;
-  // The lines of a program scroll; browsers do that with the keyboard only where the focus can be.
+  // The lines of a program scroll; browsers allow that with the keyboard only if the element can have the focus.
   return html`<pre class="copy program" tabindex="0">${code}</pre>\n`;
 }

@@ -1,21 +1,22 @@
-import { EVERY_SCOPE, keyState } from '../../keys/key.ts';
-import { createKey, listKeys } from '../../keys/keys.ts';
+import { createKey, listKeys } from '../../access/keys/keys.ts';
+import { attemptLimits, countAttempt, tooManyAttempts } from '../../access/sessions/attempts.ts';
 import { type Html, html } from '../../lib/html/html.ts';
 import { Problem } from '../../lib/http/problem.ts';
-import { attemptLimits, countAttempt, tooManyAttempts } from '../../sessions/attempts.ts';
+import { keyState } from '../../model/key.ts';
+import { EVERY_SCOPE } from '../../model/scopes.ts';
 import { form } from '../forms.ts';
 import { accountPage, type Visit } from '../page.ts';
 import type { GuideEntry } from './catalog.ts';
 
-/** The name of a key for the examples, on the page of the account's keys. */
+/** The name of keys for the examples, on the page of the account's keys. */
 const KEY_NAME = 'Guides';
 /** The validity of a key for the examples. */
 const KEY_MS = 3_600_000;
-/** The most keys for examples that an account has at a time. */
+/** The maximum number of keys for examples of an account at a time. */
 const KEYS_MAX = 5;
 const TOO_MANY = `You have ${KEYS_MAX} active keys named “${KEY_NAME}”. Revoke one on the page “API keys”, or wait until it expires.`;
 
-/** Returns what a reader can do to see a key of their own in the examples; nothing if staging is not served. */
+/** Returns instructions for seeing one's own key in the examples; `undefined` if staging is not served. */
 export function keyPrompt(
   { site, deployment, signedIn, request, tokenField }: Visit,
   { path }: GuideEntry,
@@ -25,7 +26,7 @@ export function keyPrompt(
   const place = html`<code>$KEY</code> stands for your API key.`;
   if (signedIn !== undefined) {
     return html`<div class="key-prompt"><p>${place} <a href="/keys">Your keys</a></p>
-${form({ tokenField }, { action: '/guides/key', submit: 'Use a key of mine', className: 'use-key' }, undefined)}
+${form({ tokenField }, { action: '/guides/key', submit: 'Use a key of mine', className: 'use-key' })}
 <p class="use-key-result" role="status"></p></div>`;
   }
   const signIn = `/sign-in?next=${encodeURIComponent(path)}`;

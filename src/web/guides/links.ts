@@ -1,11 +1,11 @@
-import { errors } from '../../errors.ts';
+import { errors } from '../../model/errors.ts';
 import type { Catalog } from './catalog.ts';
 
-/** The file of the changelog, as pages of `docs/` link to it. */
+/** The path of the changelog in links of pages of `docs/`. */
 export const CHANGELOG = '../CHANGELOG.md';
 
 /**
- * Returns where a link of a page of `docs/` leads on the site; `undefined` if the site does not serve that file.
+ * Returns the address on the site for a link of a page of `docs/`; `undefined` if the site does not serve that file.
  * @param from the file with the link, below `docs/`
  */
 export function addressOf(catalog: Catalog, from: string, href: string): string | undefined {

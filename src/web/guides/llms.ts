@@ -1,11 +1,11 @@
-import { routes } from '../../api.ts';
-import { PREFIX } from '../../urls.ts';
+import { routes } from '../../views/api.ts';
+import { PREFIX } from '../../views/urls.ts';
 import { publicFile, type Visit } from '../page.ts';
 import { type Catalog, getCatalog } from './catalog.ts';
 import { getGuide } from './guide.ts';
 import { markdownOf } from './twin.ts';
 
-/** The guides for API users come in one file too; those for operators do not. */
+/** Only the guides for API users are also served in one file, not those for operators. */
 const OPERATING = 'operating/';
 
 /** The list of the guides for language models (https://llmstxt.org). */
@@ -39,14 +39,14 @@ function llmsText(visit: Visit, { groups }: Catalog): string {
     ({ operationId, method, path, summary }) =>
       `- [${operationId}](${visit.markdownUrl(`/reference/${operationId}`)}): ${summary}, \`${method} ${PREFIX}${path}\`.`,
   );
-  const list = (entries: typeof sitePages) =>
+  const list = (entries: typeof markdownPages) =>
     entries.map(([title, path, summary]) => `- [${title}](${visit.markdownUrl(path)}): ${summary}.`).join('\n');
   return `${introductionOf(visit)}
 ## Pages
 
 Pages that everyone can read are also there as Markdown, at their path with \`.md\`.
 
-${list(sitePages)}
+${list(markdownPages)}
 
 ${sections.join('\n')}
 ## Operations
@@ -59,7 +59,8 @@ ${list(files)}
 `;
 }
 
-const sitePages: readonly (readonly [title: string, path: string, summary: string])[] = [
+/** The pages that everyone can read, with their summaries. */
+const markdownPages: readonly (readonly [title: string, path: string, summary: string])[] = [
   ['Front page', '/', 'The features and plans of the store'],
   ['Animals', '/animals', 'The animals of this deployment, to browse and filter'],
   ['Organizations', '/organizations', 'The shelters and rescues of this deployment, to find by name or place'],
@@ -69,7 +70,7 @@ const sitePages: readonly (readonly [title: string, path: string, summary: strin
   ['Search', '/search', 'Finds animals, organizations, guides, operations and error codes with `?q=`'],
 ];
 
-const files: typeof sitePages = [
+const files: typeof markdownPages = [
   ['OpenAPI document', '/openapi.json', 'Every operation with its schemas and examples, as OpenAPI 3.1'],
   ['All guides in one file', '/llms-full.txt', 'The guides for API users'],
 ];

@@ -1,4 +1,4 @@
-import { escapeHtml, Html, html } from '../../lib/html/html.ts';
+import { escapeHtml, type Html, html, rawHtml } from '../../lib/html/html.ts';
 import type { Section } from '../../lib/html/markdown.ts';
 import { publicPage, type View, type Visit } from '../page.ts';
 import { twinPath } from '../twins.ts';
@@ -33,7 +33,10 @@ export const operatingGuidePage = publicPage({
   ...shows(({ parameters }) => `operating/${parameters['name']}`),
 });
 
-/** Returns how a guide is shown, and its Markdown: that of `docs/`. @param nameOf the name of the guide */
+/**
+ * Returns the functions that show a guide as a page and as Markdown.
+ * @param nameOf returns the name of the guide
+ */
 function shows(nameOf: (visit: Visit) => string) {
   return {
     async show(visit: Visit): Promise<View | undefined> {
@@ -93,7 +96,7 @@ function groupList({ title, entries }: Catalog['groups'][number], current: Guide
 `;
 }
 
-/** Returns the contents of the page. Wide screens show them beside the text, narrow ones above it. */
+/** Returns the table of contents. Wide screens show it beside the text, narrow screens above it. */
 function contents(sections: readonly Section[], width: 'wide' | 'narrow'): Html | undefined {
   const own = sections.filter(({ level }) => level === 2);
   if (own.length < 2) return undefined;
@@ -105,7 +108,7 @@ function contents(sections: readonly Section[], width: 'wide' | 'narrow'): Html 
 
 function bodyOf(visit: Visit, entry: GuideEntry, body: Html): Html {
   const text = entry.isLocal ? body.text : withRealAddresses(body.text, visit, escapeHtml);
-  return new Html(text.replace(KEY_PROMPT, () => keyPrompt(visit, entry)?.text ?? ''));
+  return rawHtml(text.replace(KEY_PROMPT, () => keyPrompt(visit, entry)?.text ?? ''));
 }
 
 function neighbours({ guides }: Catalog, entry: GuideEntry): Html {

@@ -4,7 +4,7 @@ import type { Catalog } from './catalog.ts';
 import type { Guide } from './guide.ts';
 import { addressOf } from './links.ts';
 
-/** Returns a guide as Markdown: the file of the documentation, with addresses and links that work from anywhere. */
+/** Returns a guide as Markdown: the file of the documentation, with public addresses and absolute links. */
 export function markdownOf(visit: Visit, catalog: Catalog, { entry, source }: Guide): string {
   const linked = outsideCode(source.replace(/^<!--.*-->\s*/, ''), text =>
     text.replaceAll(/\[((?:[^[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)/g, (whole, label: string, href: string) => {
@@ -17,7 +17,7 @@ export function markdownOf(visit: Visit, catalog: Catalog, { entry, source }: Gu
   return entry.isLocal ? linked : withRealAddresses(linked, visit);
 }
 
-/** Changes the text of Markdown but not its code blocks. */
+/** Changes the text of Markdown except its code blocks. */
 function outsideCode(markdown: string, change: (text: string) => string): string {
   return markdown
     .split(/(^```.*?^```$)/ms)

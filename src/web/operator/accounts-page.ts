@@ -1,12 +1,10 @@
-import type { Account } from '../../accounts/account.ts';
-import { type AccountState, searchAccounts } from '../../accounts/search.ts';
+import { type AccountState, searchAccounts } from '../../access/accounts/search.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
-import { plans } from '../../plans/plan.ts';
-import { select } from '../forms.ts';
-import { listPage, pageLinks } from '../lists.ts';
-import { operatorPage } from '../page.ts';
-import { badge, table } from '../parts.ts';
-import { accountLink, emptyText, searchField, searchForm, searchText, styles } from './parts.ts';
+import type { Account } from '../../model/account.ts';
+import { plans } from '../../model/plan.ts';
+import { badge } from '../parts.ts';
+import { choiceFilter, operatorList, textFilter } from './list.ts';
+import { accountLink } from './parts.ts';
 
 const states: Readonly<Record<AccountState, string>> = {
   admin: 'Admins',
@@ -14,44 +12,26 @@ const states: Readonly<Record<AccountState, string>> = {
   deleting: 'Being deleted',
 };
 
-/** The accounts, to search. */
-export const accountsPage = operatorPage({
+/** A searchable list of the accounts. */
+export const accountsPage = operatorList({
   path: '/operator/accounts',
   title: 'Accounts',
   menu: 'operator',
-  async show(visit) {
-    const { site, query } = visit;
-    const text = searchText(visit, 'q');
-    const state = Object.hasOwn(states, query.get('state') ?? '') ? (query.get('state') as AccountState) : undefined;
-    const page = await searchAccounts(site.accounts, { text, state }, listPage(visit));
-    const choices = [['', 'All'], ...Object.entries(states)].map(([value, label]) => {
-      return { value: value!, label, checked: value === (state ?? '') };
-    });
-    return {
-      styles,
-      body: html`${searchForm('/operator/accounts', [
-        searchField(visit, 'q', 'Name, e-mail address or id'),
-        select({ name: 'state', label: 'State', choices }),
-      ])}
-${table(
-  'Accounts',
-  ['Name', 'Id', 'E-mail address', 'Plan', 'State', 'Created'],
-  page.rows.map(account => [
-    accountLink(account.id, account.name),
-    String(account.id),
-    html`<bdi>${account.email}</bdi>`,
-    plans[account.plan].title,
-    stateBadges(account),
-    timeHtml(account.createdAt),
-  ]),
-  emptyText('No account matches.', page),
-)}
-${pageLinks(visit, page)}`,
-    };
-  },
+  filters: { q: textFilter('Name, e-mail address or id'), state: choiceFilter('State', states) },
+  read: ({ site }, { q, state }, page) => searchAccounts(site.accounts, { text: q, state }, page),
+  caption: 'Accounts',
+  columns: () => ({
+    Name: ({ id, name }) => accountLink(id, name),
+    Id: ({ id }) => id,
+    'E-mail address': ({ email }) => html`<bdi>${email}</bdi>`,
+    Plan: ({ plan }) => plans[plan].title,
+    State: stateBadges,
+    Created: ({ createdAt }) => timeHtml(createdAt),
+  }),
+  empty: 'No account matches.',
 });
 
-/** Returns the state of an account, and whether it is an admin. */
+/** Returns badges with the state of an account, and whether it is an admin. */
 export function stateBadges({ admin, suspendedAt, deleteAt, deletedAt }: Account): Html {
   const state =
     deletedAt !== undefined

@@ -1,133 +1,96 @@
-import { type AuditRow, entryOf } from '../../audit/entry.ts';
-import { type AuditFilter, listAuditEntries } from '../../audit/list.ts';
-import { refusalOf } from '../../audit/refusal.ts';
-import { listRefusals } from '../../audit/refusals.ts';
+import { type AuditEntry, entryOf } from '../../access/audit/entry.ts';
+import { listAuditEntries } from '../../access/audit/list.ts';
+import { WRITE_EVERY_MS } from '../../access/audit/refusal-counter.ts';
+import { listRefusals } from '../../access/audit/refusals.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { countText } from '../../lib/text.ts';
-import { parseTime } from '../../lib/time.ts';
-import { notice } from '../forms.ts';
-import { idOf, listPage, pageLinks } from '../lists.ts';
-import { type AccountVisit, operatorPage } from '../page.ts';
-import { table } from '../parts.ts';
-import {
-  accountLink,
-  actorOf,
-  deploymentOf,
-  deploymentTabs,
-  emptyText,
-  keyLink,
-  pathWith,
-  searchField,
-  searchForm,
-  searchText,
-  styles,
-} from './parts.ts';
+import { durationIn, parseTime } from '../../lib/time.ts';
+import { refusalOf } from '../../model/refusal.ts';
+import type { Columns } from '../parts.ts';
+import { type Filter, idFilter, operatorList, textFilter } from './list.ts';
+import { accountLink, actorOf, keyLink, withQuery } from './parts.ts';
 
 const PATH = '/operator/audit';
 
-/** The audit log of a deployment, to search. */
-export const auditPage = operatorPage({
+const FILTER_LENGTH_MAX = 128;
+
+/** Returns a filter by a text. @param noun the text, as the rule names it */
+function text(label: string, noun: string): Filter<string> {
+  return {
+    label,
+    parse: text => (text.length <= FILTER_LENGTH_MAX && !text.includes('\0') ? text : undefined),
+    rule: `${noun} has at most ${FILTER_LENGTH_MAX} characters.`,
+  };
+}
+
+/** Returns a filter by a time. @param noun the time, as the rule names it @param hour that of its example */
+function time(label: string, noun: string, hour: string): Filter<number> {
+  const rule = `${noun} is a date and a time, such as 2026-11-22T${hour}.`;
+  return { label, type: 'datetime-local', parse: timeOf, rule };
+}
+
+/** The searchable audit log of a deployment. */
+export const auditPage = operatorList({
   path: PATH,
   title: 'Full audit log',
   menu: 'operator',
-  async show(visit) {
-    const deployment = deploymentOf(visit);
-    if (deployment === undefined) return undefined;
-    const { name, database } = deployment;
-    const { filter, errors } = filterOf(visit.query);
-    const page = await listAuditEntries(database, actorOf(visit), filter, listPage(visit));
-    return {
-      styles,
-      status: errors.length === 0 ? 200 : 422,
-      body: html`<p>Every change, newest first, with who asked for it. <a href="${PATH}/refusals">Refused requests</a></p>
-${deploymentTabs(visit, PATH, name)}
-${errors.length > 0 && notice('alert', html`<ul>${errors.map(error => html`<li>${error}</li>`)}</ul>`)}
-${searchForm(PATH, [html`<input type="hidden" name="deployment" value="${name}">`, filterFields(visit)], 'Filter')}
-${visit.query.size > 0 && html`<p><a href="${pathWith(PATH, { deployment: name })}">Show everything</a></p>`}
-${table(
-  'Audit log',
-  ['Time', 'Change', 'Who', 'Request', 'Address'],
-  page.rows.map(row => entryRow(row, name)),
-  emptyText('No change matches.', page),
-)}
-${pageLinks(visit, page)}`,
-    };
+  perDeployment: true,
+  intro: () =>
+    html`<p>Every change, newest first, with the account or command that requested it. <a href="${PATH}/refusals">Refused requests</a></p>`,
+  filters: {
+    account: idFilter('Account id', 'The account is the number of its id.'),
+    key: text('Key id', 'A key id'),
+    session: idFilter('Session id', 'The session is the number of its id.'),
+    request: text('Request id', 'A request id'),
+    address: text('Address', 'An address'),
+    type: {
+      label: 'Type, such as pet.*',
+      parse: typesOf,
+      rule: 'A type is an event type, such as pet.created, or pet.* for all types of a kind.',
+    },
+    resource: {
+      label: 'Resource, such as pet:7',
+      parse: resourceOf,
+      rule: 'A resource is its kind and id, such as pet:7 or order:12.',
+    },
+    since: time('From, UTC', 'The start', '08:00'),
+    until: time('Until, UTC', 'The end', '18:00'),
   },
+  submit: 'Filter',
+  between: ({ query, deployment }) =>
+    query.size > 0 && html`<p><a href="${withQuery(PATH, { deployment: deployment.name })}">Show everything</a></p>`,
+  async read(visit, { account, key, session, request, type, ...others }, page) {
+    const filter = { accountId: account, keyId: key, sessionId: session, requestId: request, types: type, ...others };
+    const { rows, ...links } = await listAuditEntries(visit.deployment.database, actorOf(visit), filter, page);
+    return { ...links, rows: rows.map(row => ({ at: row.at, ...entryOf(row) })) };
+  },
+  caption: 'Audit log',
+  columns: ({ deployment }) => entryColumns(deployment.name),
+  empty: 'No change matches.',
 });
 
-/** The refused requests of all keys. */
-export const refusalsPage = operatorPage({
+/** Rejected requests with existing keys, of all accounts. */
+export const refusalsPage = operatorList({
   path: `${PATH}/refusals`,
   title: 'Refused requests',
-  async show(visit) {
-    const { site } = visit;
-    const filter = { keyId: searchText(visit, 'key'), code: searchText(visit, 'code') };
-    const page = await listRefusals(site.accounts, actorOf(visit), filter, listPage(visit));
-    return {
-      styles,
-      body: html`<p><a href="${PATH}">Full audit log</a></p>
-<p>Requests that were refused although their key exists: by key, UTC day and error code. Counts are up to a minute behind.</p>
-${searchForm(`${PATH}/refusals`, [searchField(visit, 'key', 'Key id'), searchField(visit, 'code', 'Error code')], 'Filter')}
-${table(
-  'Refused requests',
-  ['Key', 'Account', 'Day', 'Error', 'Requests', 'Last', 'Last request', 'Last address'],
-  page.rows.map(row => {
-    const { keyId, accountId, day, code, requests, lastRequestId, lastAddress } = refusalOf(row);
-    return [
-      keyLink(keyId),
-      accountLink(accountId),
-      day,
-      html`<a href="/errors/${code}"><code>${code}</code></a>`,
-      countText(requests),
-      timeHtml(row.lastAt),
-      html`<code>${lastRequestId}</code>`,
-      lastAddress,
-    ];
+  intro: () => html`<p><a href="${PATH}">Full audit log</a></p>
+<p>Requests that were refused although their key exists: by key, UTC day and error code. Counts are up to ${durationIn('minute', WRITE_EVERY_MS, 'article')} behind.</p>`,
+  filters: { key: textFilter('Key id'), code: textFilter('Error code') },
+  submit: 'Filter',
+  read: (visit, { key, code }, page) => listRefusals(visit.site.accounts, actorOf(visit), { keyId: key, code }, page),
+  caption: 'Refused requests',
+  columns: () => ({
+    Key: ({ keyId }) => keyLink(keyId),
+    Account: ({ accountId }) => accountLink(accountId),
+    Day: row => refusalOf(row).day,
+    Error: ({ code }) => html`<a href="/errors/${code}"><code>${code}</code></a>`,
+    Requests: ({ requests }) => countText(requests),
+    Last: ({ lastAt }) => timeHtml(lastAt),
+    'Last request': ({ lastRequestId }) => html`<code>${lastRequestId}</code>`,
+    'Last address': ({ lastAddress }) => lastAddress,
   }),
-  emptyText('No request with a known key was refused.', page),
-)}
-${pageLinks(visit, page)}`,
-    };
-  },
+  empty: 'No request with a known key was refused.',
 });
-
-function filterFields(visit: AccountVisit): Html[] {
-  return [
-    searchField(visit, 'account', 'Account id', 'number'),
-    searchField(visit, 'key', 'Key id'),
-    searchField(visit, 'session', 'Session id', 'number'),
-    searchField(visit, 'request', 'Request id'),
-    searchField(visit, 'address', 'Address'),
-    searchField(visit, 'type', 'Type, such as pet.*'),
-    searchField(visit, 'resource', 'Resource, such as pet:7'),
-    searchField(visit, 'since', 'From, UTC', 'datetime-local'),
-    searchField(visit, 'until', 'Until, UTC', 'datetime-local'),
-  ];
-}
-
-/** Returns the filter that the address asks for, and what is wrong with it. */
-function filterOf(query: URLSearchParams): { filter: AuditFilter; errors: string[] } {
-  const errors: string[] = [];
-  const read = <T>(name: string, parse: (text: string) => T | undefined, rule: string): T | undefined => {
-    const text = query.get(name)?.trim() ?? '';
-    const value = text === '' ? undefined : parse(text);
-    if (text !== '' && value === undefined) errors.push(rule);
-    return value;
-  };
-  const text = (text: string) => (text.length <= 128 && !text.includes('\0') ? text : undefined);
-  const filter: AuditFilter = {
-    accountId: read('account', idOf, 'The account is the number of its id.'),
-    keyId: read('key', text, 'A key id has at most 128 characters.'),
-    sessionId: read('session', idOf, 'The session is the number of its id.'),
-    requestId: read('request', text, 'A request id has at most 128 characters.'),
-    address: read('address', text, 'An address has at most 128 characters.'),
-    types: read('type', typesOf, 'A type is that of an event, such as pet.created, or pet.* for all of a kind.'),
-    resource: read('resource', resourceOf, 'A resource is its kind and id, such as pet:7 or order:12.'),
-    since: read('since', timeOf, 'The start is a date and a time, such as 2026-11-22T08:00.'),
-    until: read('until', timeOf, 'The end is a date and a time, such as 2026-11-22T18:00.'),
-  };
-  return { filter, errors };
-}
 
 function typesOf(text: string): string[] | undefined {
   const types = text.split(/[\s,]+/);
@@ -138,27 +101,29 @@ function resourceOf(text: string): string | undefined {
   return /^((pet|category|hold|order|account|webhook):|message:msg_)[1-9]\d{0,14}$/.test(text) ? text : undefined;
 }
 
-/** Browsers leave out the seconds. */
+/** Browsers omit seconds that are zero. */
 function timeOf(text: string): number | undefined {
   const time = parseTime(`${text}Z`) ?? parseTime(`${text}:00Z`);
   return time === undefined ? undefined : Math.ceil(time);
 }
 
-function entryRow(row: AuditRow, deployment: string) {
-  const { type, resourceId, accountId, keyId, sessionId, requestId, address, command } = entryOf(row);
+function entryColumns(deployment: string): Columns<AuditEntry & { readonly at: number }> {
   const filtered = (name: string, value: string | number, text: Html | string) =>
-    html`<a href="${pathWith(PATH, { deployment, [name]: value })}">${text}</a>`;
-  const who = [
-    accountLink(accountId),
-    keyId !== undefined && html`key ${keyLink(keyId)}`,
-    sessionId !== undefined && filtered('session', sessionId, `session ${sessionId}`),
-    command !== undefined && html`<code>petstore ${command}</code>`,
-  ].filter(Boolean);
-  return [
-    timeHtml(row.at),
-    html`<code>${type}</code> <span class="quiet">${resourceId}</span>`,
-    who.map((part, index) => html`${index > 0 && ' · '}${part}`),
-    requestId !== undefined && filtered('request', requestId, html`<code>${requestId}</code>`),
-    address !== undefined && filtered('address', address, address),
-  ];
+    html`<a href="${withQuery(PATH, { deployment, [name]: value })}">${text}</a>`;
+  return {
+    Time: ({ at }) => timeHtml(at),
+    Change: ({ type, resourceId }) => html`<code>${type}</code> <span class="quiet">${resourceId}</span>`,
+    Who: ({ accountId, keyId, sessionId, command }) =>
+      [
+        accountLink(accountId),
+        keyId !== undefined && html`key ${keyLink(keyId)}`,
+        sessionId !== undefined && filtered('session', sessionId, `session ${sessionId}`),
+        command !== undefined && html`<code>petstore ${command}</code>`,
+      ]
+        .filter(Boolean)
+        .map((part, index) => html`${index > 0 && ' · '}${part}`),
+    Request: ({ requestId }) =>
+      requestId !== undefined && filtered('request', requestId, html`<code>${requestId}</code>`),
+    Address: ({ address }) => address !== undefined && filtered('address', address, address),
+  };
 }

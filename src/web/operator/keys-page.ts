@@ -1,19 +1,23 @@
-import { type Key, keyState } from '../../keys/key.ts';
-import { findKey } from '../../keys/keys.ts';
-import { endedImports, keyFacts, revokeForm, stateBadge } from '../../keys/views.ts';
-import { type Html, html, timeHtml } from '../../lib/html/html.ts';
+import { findKey } from '../../access/keys/keys.ts';
+import { type Ban, findActiveBan, liftBan, listBans, stepMinutes } from '../../access/limits/bans.ts';
+import { revokeKeyAndDependents } from '../../events/webhooks/key-changes.ts';
+import { html, timeHtml } from '../../lib/html/html.ts';
 import { countText } from '../../lib/text.ts';
-import { type Ban, findActiveBan, liftBan, listBans, stepMinutes } from '../../limits/bans.ts';
-import { revokeKeyAndDependents } from '../../webhooks/key-changes.ts';
+import { type Key, keyState } from '../../model/key.ts';
 import { doneNotice, form, notice } from '../forms.ts';
+import { endedImports, keyFacts, revokeForm, stateBadge } from '../keys/views.ts';
 import { titleOf } from '../layout.ts';
 import { type AccountVisit, operatorPage, type View } from '../page.ts';
 import { badge, table } from '../parts.ts';
 import { keyDatabases, nowOf } from '../site.ts';
-import { accountLink, keyLink, pathWith, searchField, searchForm, searchText, styles } from './parts.ts';
+import { filterForm, givenIn, textFilter } from './list.ts';
+import { accountLink, keyLink, styles, withQuery } from './parts.ts';
+import { type Errors, resourcePages } from './resource.ts';
 
-/** The bans that the page shows; a ban lasts an hour at most. */
+/** The maximum number of bans that the page shows; a ban lasts an hour at most. */
 const BANS_MAX = 200;
+
+const filters = { id: textFilter('Key id') };
 
 /** The active bans, and a search for keys. */
 export const keysPage = operatorPage({
@@ -22,30 +26,28 @@ export const keysPage = operatorPage({
   menu: 'operator',
   async show(visit) {
     const { site } = visit;
-    const id = searchText(visit, 'id');
+    const { id } = givenIn(visit, filters).given;
     const key = id === undefined ? undefined : await findKey(site.accounts, id);
     if (key !== undefined) return { location: `/operator/keys/${key.id}` };
     const bans = await listBans(site.accounts, nowOf(site));
     return {
       styles,
       body: html`${id !== undefined && notice('alert', html`<p>There is no key with this id. The id is the 12 characters after <code>petstore_live_</code> or <code>petstore_test_</code>.</p>`)}
-${searchForm('/operator/keys', searchField(visit, 'id', 'Key id'))}
+${filterForm(visit, '/operator/keys', filters)}
 <h2>Active bans</h2>
 <p>A key is banned when it keeps sending requests after 429 responses, before the time in <code>Retry-After</code>.</p>
 ${table(
   'Active bans',
-  ['Key', 'Account', 'Deployment', 'Since', 'Until', 'Step', 'Action'],
-  bans
-    .slice(0, BANS_MAX)
-    .map(ban => [
-      keyLink(ban.keyId),
-      accountLink(ban.accountId),
-      titleOf(ban.deployment),
-      timeHtml(ban.bannedAt),
-      timeHtml(ban.until),
-      stepText(ban),
-      liftForm(visit, ban.keyId),
-    ]),
+  {
+    Key: ({ keyId }) => keyLink(keyId),
+    Account: ({ accountId }) => accountLink(accountId),
+    Deployment: ({ deployment }) => titleOf(deployment),
+    Since: ({ bannedAt }) => timeHtml(bannedAt),
+    Until: ({ until }) => timeHtml(until),
+    Step: stepText,
+    Action: ({ keyId }) => liftForm(visit, keyId),
+  },
+  bans.slice(0, BANS_MAX),
   'No key is banned.',
 )}
 ${bans.length > BANS_MAX && html`<p class="quiet">${countText(bans.length - BANS_MAX)} more keys are banned.</p>`}`,
@@ -53,45 +55,28 @@ ${bans.length > BANS_MAX && html`<p class="quiet">${countText(bans.length - BANS
   },
 });
 
-/** One key of any account. */
-export const keyPage = operatorPage({
+/** A key of any account. */
+export const keyPages = resourcePages<Key>({
   path: '/operator/keys/{keyId}',
   title: 'Key',
-  async show(visit) {
-    const key = await findKey(visit.site.accounts, visit.parameters['keyId']!);
-    if (key === undefined) return undefined;
-    const { site } = visit;
-    const imports = visit.query.get('done') === 'revoked' ? await endedImports(site, key, false) : undefined;
-    return keyView(visit, key, await findActiveBan(site.accounts, key.id, nowOf(site)), imports);
-  },
-});
-
-/** Revokes a key, disables its webhooks and ends its imports. */
-export const revokePage = operatorPage({
-  path: '/operator/keys/{keyId}/revoke',
-  title: 'Revoke a key',
-  async submit(visit) {
-    const { site, form: sent, origin } = visit;
-    const key = await findKey(visit.site.accounts, visit.parameters['keyId']!);
-    if (key === undefined) return undefined;
-    await revokeKeyAndDependents(keyDatabases(site, key), key.id, {
-      keepWebhooks: sent.get('keepWebhooks') === 'yes',
-      origin,
-    });
-    return { location: `/operator/keys/${key.id}?done=revoked` };
-  },
-});
-
-/** Lifts the ban of a key; nothing if it has ended meanwhile. */
-export const liftPage = operatorPage({
-  path: '/operator/keys/{keyId}/lift-ban',
-  title: 'Lift a ban',
-  async submit(visit) {
-    const { site, origin } = visit;
-    const key = await findKey(visit.site.accounts, visit.parameters['keyId']!);
-    if (key === undefined) return undefined;
-    const lifted = await site.accounts.write(tx => liftBan(tx, key.id), origin);
-    return { location: `/operator/keys/${key.id}?done=${lifted ? 'lifted' : 'ended'}` };
+  find: ({ site, parameters }) => findKey(site.accounts, parameters['keyId']!),
+  view: keyView,
+  forms: {
+    // Also disables its webhooks and ends its imports.
+    revoke: {
+      title: 'Revoke a key',
+      async work({ site, form, origin }, key) {
+        const keepWebhooks = form.get('keepWebhooks') === 'yes';
+        await revokeKeyAndDependents(keyDatabases(site, key), key.id, { keepWebhooks, origin });
+        return 'revoked';
+      },
+    },
+    'lift-ban': {
+      title: 'Lift a ban',
+      async work({ site, origin }, { id }) {
+        return (await site.accounts.write(tx => liftBan(tx, id), origin)) ? 'lifted' : 'ended';
+      },
+    },
   },
 });
 
@@ -101,20 +86,23 @@ const doneTexts = {
   ended: 'The key is not banned: its ban has ended, or was lifted.',
 };
 
-/** @param imports the sentences about imports that ended with the key */
-function keyView(visit: AccountVisit, key: Key, ban: Ban | undefined, imports: Html | undefined): View {
+async function keyView(visit: AccountVisit, key: Key, errors?: Errors<never>): Promise<View> {
+  const { site, query } = visit;
   const { id, name, accountId } = key;
-  const state = keyState(key, nowOf(visit.site));
-  const done = doneNotice(doneTexts, visit.query.get('done'), imports);
+  const state = keyState(key, nowOf(site));
+  const ban = await findActiveBan(site.accounts, id, nowOf(site));
+  const imports = query.get('done') === 'revoked' ? await endedImports(site, key, false) : undefined;
+  const done = doneNotice(doneTexts, query.get('done'), imports);
   return {
     title: name ?? id,
     styles,
+    errors,
     body: html`${done}
 <p><a href="/operator/keys">Keys and bans</a></p>
 <p>${stateBadge(state)}${ban !== undefined && html` ${badge('bad', 'Banned')}`}</p>
 ${keyFacts(key, accountLink(accountId))}
-<p><a href="${pathWith('/operator/audit', { deployment: key.deployment, key: id })}">What was done with it</a> ·
-<a href="${pathWith('/operator/audit/refusals', { key: id })}">Its refused requests</a></p>
+<p><a href="${withQuery('/operator/audit', { deployment: key.deployment, key: id })}">Changes made with this key</a> ·
+<a href="${withQuery('/operator/audit/refusals', { key: id })}">Its refused requests</a></p>
 ${
   ban !== undefined &&
   html`<h2>Ban</h2>
@@ -131,5 +119,5 @@ function stepText({ step }: Ban): string {
 }
 
 function liftForm(visit: AccountVisit, keyId: string) {
-  return form(visit, { action: `/operator/keys/${keyId}/lift-ban`, submit: 'Lift ban', className: 'inline' }, '');
+  return form(visit, { action: `/operator/keys/${keyId}/lift-ban`, submit: 'Lift ban', className: 'inline' });
 }

@@ -1,73 +1,57 @@
 import { mailtoUrl } from '../../lib/email.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
-import { Problem } from '../../lib/http/problem.ts';
-import { listEveryMessage } from '../../messages/list.ts';
-import { idOf, type MessageRow, messageIdOf } from '../../messages/message.ts';
-import { getMessage } from '../../messages/messages.ts';
-import { listPage, pageLinks } from '../lists.ts';
-import { operatorPage } from '../page.ts';
+import { idOf, type MessageRow, messageIdOf } from '../../model/message.ts';
+import { listEveryMessage } from '../../store/messages/list.ts';
+import { getMessage } from '../../store/messages/messages.ts';
 import { badge, facts, table } from '../parts.ts';
-import { accountLink, actorOf, deploymentOf, deploymentTabs, pathWith, styles } from './parts.ts';
+import { operatorList } from './list.ts';
+import { accountLink, actorOf, deploymentOf, styles, withQuery } from './parts.ts';
+import { resourcePages } from './resource.ts';
 
 const PATH = '/operator/messages';
 
 /** The messages to the store. */
-export const messagesPage = operatorPage({
+export const messagesPage = operatorList({
   path: PATH,
   title: 'Store inbox',
   menu: 'operator',
-  async show(visit) {
-    const deployment = deploymentOf(visit);
-    if (deployment === undefined) return undefined;
-    const filter = { accountId: null, box: 'inbox', newestFirst: true } as const;
-    const page = await listEveryMessage(deployment.database, filter, listPage(visit));
-    return {
-      styles,
-      body: html`${deploymentTabs(visit, PATH, deployment.name)}
-${table(
-  'Messages to the store',
-  ['Message', 'From', 'Sent', 'Delivery'],
-  page.rows.map(message => [
-    html`<a href="${pathWith(`${PATH}/${messageIdOf(message.id)}`, { deployment: deployment.name })}"><bdi>${excerpt(message.message)}</bdi></a>`,
-    accountLink(message.accountId) ?? 'A visitor',
-    timeHtml(message.createdAt),
-    deliveryState(message),
-  ]),
-  'No one has written to the store.',
-)}
-${pageLinks(visit, page)}`,
-    };
-  },
+  perDeployment: true,
+  read: ({ deployment }, _, page) =>
+    listEveryMessage(deployment.database, { accountId: null, box: 'inbox', newestFirst: true }, page),
+  caption: 'Messages to the store',
+  columns: ({ deployment: { name: deployment } }) => ({
+    Message: ({ id, message }) =>
+      html`<a href="${withQuery(`${PATH}/${messageIdOf(id)}`, { deployment })}"><bdi>${excerpt(message)}</bdi></a>`,
+    From: ({ accountId }) => accountLink(accountId) ?? 'A visitor',
+    Sent: ({ createdAt }) => timeHtml(createdAt),
+    Delivery: deliveryState,
+  }),
+  empty: 'No one has written to the store.',
 });
 
-/** One message to the store, with its delivery. */
-export const messagePage = operatorPage({
+/** A message to the store, with its delivery. */
+export const messagePages = resourcePages({
   path: `${PATH}/{messageId}`,
   title: 'Message',
-  async show(visit) {
-    const deployment = deploymentOf(visit);
+  async find(visit) {
     const id = visit.parameters['messageId']!;
+    const deployment = deploymentOf(visit);
     if (deployment === undefined || !/^msg_[1-9]\d{0,14}$/.test(id)) return undefined;
-    try {
-      const message = await getMessage(deployment.database, actorOf(visit), idOf(id));
-      // A message of the admin's own account is none to the store.
-      if (message.toAccountId !== null) return undefined;
-      return {
-        title: `Message ${id}`,
-        styles,
-        body: html`<p><a href="${pathWith(PATH, { deployment: deployment.name })}">All messages</a></p>
+    const message = await getMessage(deployment.database, actorOf(visit), idOf(id));
+    // A message to the admin's own account is not a message to the store.
+    return message.toAccountId === null ? { message, deployment: deployment.name } : undefined;
+  },
+  view: (_, { message, deployment }) => ({
+    title: `Message ${messageIdOf(message.id)}`,
+    styles,
+    body: html`<p><a href="${withQuery(PATH, { deployment })}">All messages</a></p>
 ${messageFacts(message)}
 <h2>Text</h2>
 <p class="card message"><bdi>${message.message}</bdi></p>
 ${message.replyTo !== null && html`<p><a class="button" href="${mailtoUrl(message.replyTo)}">Reply by e-mail</a></p>`}
 <h2>Delivery</h2>
 ${attemptTable(message)}`,
-      };
-    } catch (error) {
-      if (error instanceof Problem && error.status === 404) return undefined;
-      throw error;
-    }
-  },
+  }),
 });
 
 /** The longest excerpt of a text in the list, in characters. */
@@ -108,12 +92,15 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 function attemptTable({ arrivedAt, emailAttempts }: MessageRow): Html {
-  const rows = [
-    ...(arrivedAt === null ? [] : [[timeHtml(arrivedAt), 'Inbox', 'Delivered']]),
-    ...emailAttempts.map(({ at, outcome, reason }) => {
-      const why = reason === null ? '' : `: ${reasons[reason]}`;
-      return [timeHtml(at), 'E-mail', outcome === 'delivered' ? 'Delivered' : `Failed${why}`];
-    }),
-  ];
-  return table('Attempts', ['Time', 'By', 'Result'], rows, 'It was not delivered yet.');
+  const inbox = arrivedAt === null ? [] : [{ at: arrivedAt, by: 'Inbox', result: 'Delivered' }];
+  const emails = emailAttempts.map(({ at, outcome, reason }) => {
+    const why = reason === null ? '' : `: ${reasons[reason]}`;
+    return { at, by: 'E-mail', result: outcome === 'delivered' ? 'Delivered' : `Failed${why}` };
+  });
+  return table(
+    'Attempts',
+    { Time: ({ at }) => timeHtml(at), By: ({ by }) => by, Result: ({ result }) => result },
+    [...inbox, ...emails],
+    'It was not delivered yet.',
+  );
 }

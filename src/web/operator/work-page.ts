@@ -1,21 +1,25 @@
 import { stat } from 'node:fs/promises';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { COUNTED_MAX, readBacklog } from '../../backlog.ts';
-import type { BackupStatus } from '../../backup/scheduled/job.ts';
-import type { DatabaseLocation } from '../../config.ts';
-import { databaseSize } from '../../database-size.ts';
-import type { Deployment } from '../../deployment.ts';
-import { nextDueTimes, type QueuedJob } from '../../jobs.ts';
+import type { Deployment } from '../../access/deployment.ts';
+import { HEARTBEAT_MS } from '../../access/limits/nodes.ts';
 import { type Html, type HtmlValue, html, timeHtml } from '../../lib/html/html.ts';
 import { countText } from '../../lib/text.ts';
+import { durationIn } from '../../lib/time.ts';
+import type { DatabaseLocation } from '../../model/config.ts';
+import type { BackupStatus } from '../../operate/backup/scheduled/job.ts';
+import { nextDueTimes, type QueuedJob } from '../../operate/jobs.ts';
+import { COUNTED_MAX, readBacklog } from '../../operate/metrics/backlog.ts';
+import { databaseSize } from '../../operate/metrics/database-size.ts';
 import { titleOf } from '../layout.ts';
 import { type AccountVisit, operatorPage } from '../page.ts';
-import { badge, bytesText, facts, table } from '../parts.ts';
+import { badge, bytesText, type Columns, facts, table } from '../parts.ts';
 import { nowOf } from '../site.ts';
-import { pathWith, styles } from './parts.ts';
+import { styles, withQuery } from './parts.ts';
 import { countWaiting, listNodes, newestIds, tableSizes } from './work.ts';
 
-/** The backlog, the storage and the state of the service. Every number reads a bounded number of rows. */
+/**
+ * The backlog, the storage and the state of the service. Each number requires reading only a limited number of rows.
+ */
 export const workPage = operatorPage({
   path: '/operator/work',
   title: 'Work and storage',
@@ -46,15 +50,18 @@ ${
   html`<h2>Nodes</h2>
 ${table(
   'Nodes',
-  ['Node', 'Started', 'Last heartbeat'],
-  nodes.map(({ id, startedAt, seenAt }) => [html`<code>${id}</code>`, timeHtml(startedAt), timeHtml(seenAt)]),
-  '',
+  {
+    Node: ({ id }) => html`<code>${id}</code>`,
+    Started: ({ startedAt }) => timeHtml(startedAt),
+    'Last heartbeat': ({ seenAt }) => timeHtml(seenAt),
+  },
+  nodes,
 )}
-<p class="quiet">A node sends a heartbeat every five seconds, by its own clock.</p>`
+<p class="quiet">A node sends a heartbeat every ${durationIn('second', HEARTBEAT_MS, 'words')}, by its own clock.</p>`
 }`;
 }
 
-/** A scheduled backup is late once an interval and a quarter have passed since the latest one, as the alert has it. */
+/** A scheduled backup is late when the latest one is older than an interval and a quarter, as in the alert. */
 function backupFact({ last, intervalMs }: BackupStatus, now: number): Html {
   if (last === undefined) return badge('warn', 'None yet');
   const state = now - last.startedAt > intervalMs * 1.25 ? badge('warn', 'Late') : badge('good', 'Good');
@@ -68,7 +75,6 @@ async function deploymentPart({ site }: AccountVisit, deployment: Deployment): P
   const waiting = await waitingFacts(deployment, isPortal);
   const jobs = jobRows(await nextDueTimes(database), site.clock.now(), isPortal);
   const late = jobs.filter(({ isLate }) => isLate);
-  const columns = ['Job', 'State', 'Oldest due'];
   return html`<section>
 <h2>${titleOf(name)}</h2>
 ${facts([
@@ -79,19 +85,19 @@ ${facts([
   ...waiting,
 ])}
 ${waiting.length === 0 && late.length === 0 && html`<p>All quiet: nothing waits, and no job is late.</p>`}
-${late.length > 0 && html`<h3>Late jobs of ${name}</h3>${table(`Late jobs of ${name}`, columns, late.map(cellsOf), '')}`}
+${late.length > 0 && html`<h3>Late jobs of ${name}</h3>${table(`Late jobs of ${name}`, jobColumns, late)}`}
 <details><summary>All jobs of ${name}</summary>
-${table(`Jobs of ${name}`, columns, jobs.map(cellsOf), '')}</details>
+${table(`Jobs of ${name}`, jobColumns, jobs)}</details>
 <details><summary>Storage of ${name}</summary>
 ${await storageTables(deployment, site.config.locations[name])}</details>
 </section>`;
 }
 
-/** Returns what waits in a deployment, by name; nothing of what does not. */
+/** Returns the pending work of a deployment by name; omits kinds without any. */
 async function waitingFacts({ name, database }: Deployment, isPortal: boolean): Promise<[string, Html][]> {
   const waiting = await countWaiting(database);
   const backlog = await readBacklog(database);
-  const webhooks = (state: string) => pathWith('/operator/webhooks', { deployment: name, state });
+  const webhooks = (state: string) => withQuery('/operator/webhooks', { deployment: name, state });
   const counts: readonly (readonly [label: string, count: number, path?: string])[] = [
     ['Failing webhooks', waiting.failingWebhooks, webhooks('failing')],
     ['Disabled webhooks', waiting.disabledWebhooks, webhooks('disabled')],
@@ -130,10 +136,10 @@ const jobNames: Readonly<Record<QueuedJob, string>> = {
   retention: 'Retention',
 };
 
-/** Only production sends e-mail, and has accounts. */
+/** Only production sends e-mail and has accounts. */
 const ofProduction: readonly QueuedJob[] = ['mail', 'account_emails', 'visitor_emails', 'accounts'];
 
-/** A job that is due for longer than this is late. */
+/** A job that has been due for longer is late. */
 const LATE_MS = 60_000;
 
 interface JobRow {
@@ -143,7 +149,10 @@ interface JobRow {
   readonly isLate: boolean;
 }
 
-/** Returns every job with its state. @param times when the oldest job of each type is due; 0 if it looks for work by itself */
+/**
+ * Returns every job with its state.
+ * @param times when the oldest job of each type is due; 0 if no query knows the due time
+ */
 export function jobRows(times: Readonly<Record<QueuedJob, number | null>>, now: number, isPortal: boolean): JobRow[] {
   return (Object.entries(jobNames) as [QueuedJob, string][])
     .filter(([job]) => isPortal || !ofProduction.includes(job))
@@ -156,9 +165,11 @@ export function jobRows(times: Readonly<Record<QueuedJob, number | null>>, now: 
     });
 }
 
-function cellsOf({ label, state, dueAt }: JobRow): HtmlValue[] {
-  return [label, state, dueAt];
-}
+const jobColumns: Columns<JobRow> = {
+  Job: ({ label }) => label,
+  State: ({ state }) => state,
+  'Oldest due': ({ dueAt }) => dueAt,
+};
 
 async function storageTables({ database, name }: Deployment, location: DatabaseLocation): Promise<Html> {
   if ('file' in location) {
@@ -172,21 +183,27 @@ async function storageTables({ database, name }: Deployment, location: DatabaseL
     ])}
 ${table(
   `Tables of ${name}`,
-  ['Table', 'Newest id'],
-  ids.map(({ name, newestId }) => [html`<code>${name}</code>`, newestId === null ? 'Empty' : countText(newestId)]),
-  '',
+  {
+    Table: ({ name }) => html`<code>${name}</code>`,
+    'Newest id': ({ newestId }) => (newestId === null ? 'Empty' : countText(newestId)),
+  },
+  ids,
 )}`;
   }
   const tables = await tableSizes(database);
   return table(
     `Largest tables of ${name}`,
-    ['Table', 'Size with indexes', 'Rows, estimated'],
-    tables.map(({ name, bytes, rows }) => [html`<code>${name}</code>`, bytesText(bytes), countText(rows)]),
+    {
+      Table: ({ name }) => html`<code>${name}</code>`,
+      'Size with indexes': ({ bytes }) => bytesText(bytes),
+      'Rows, estimated': ({ rows }) => countText(rows),
+    },
+    tables,
     'The tables cannot be read.',
   );
 }
 
-/** Returns the size of a file; 0 if there is none. */
+/** Returns the size of a file; 0 if it does not exist. */
 async function sizeOf(file: string): Promise<number> {
   return stat(file).then(
     ({ size }) => size,

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { onEachEngine } from '../../../test/support/engines.ts';
-import { createAccount, requestDeletion } from '../../accounts/accounts.ts';
-import { COUNTED_MAX } from '../../backlog.ts';
-import { createHold } from '../../holds/holds.ts';
-import { nextDueTimes } from '../../jobs.ts';
+import { createAccount, requestDeletion } from '../../access/accounts/accounts.ts';
 import { testClock } from '../../lib/clock.ts';
 import { formatTime } from '../../lib/time.ts';
-import { sendMessage } from '../../messages/messages.ts';
-import { createPet } from '../../pets/pets.ts';
-import { type Params, query, selectJsonNumbers, sql } from '../../schema.ts';
+import { type Params, query, selectJsonNumbers, sql } from '../../model/schema.ts';
+import { nextDueTimes } from '../../operate/jobs.ts';
+import { COUNTED_MAX } from '../../operate/metrics/backlog.ts';
+import { createHold } from '../../store/holds/holds.ts';
+import { sendMessage } from '../../store/messages/messages.ts';
+import { createPet } from '../../store/pets/pets.ts';
 import { countWaiting, listNodes, newestIds, tableSizes } from './work.ts';
 import { jobRows } from './work-page.ts';
 
@@ -72,7 +72,7 @@ onEachEngine(engine => {
       const due = { ...times, deliveries: NOON - 60_001, imports: NOON - 60_000, holds: NOON + 1, events: 0 };
       const rows = jobRows(due, NOON, false);
       const states = Object.fromEntries(
-        rows.map(({ label, state }) => [label, /<span[^>]*>(.*)<\/span>/.exec(String(state))?.[1]]),
+        rows.map(({ label, state }) => [label, /<span[^>]*>(.*)<\/span>/.exec(state.text)?.[1]]),
       );
       assert.deepEqual(
         rows.filter(({ isLate }) => isLate).map(({ label }) => label),

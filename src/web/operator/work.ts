@@ -1,45 +1,48 @@
-import { COUNTED_MAX } from '../../backlog.ts';
-import { type Params, query, type Reader, sql } from '../../schema.ts';
+import { type Params, query, type Reader, sql } from '../../model/schema.ts';
+import { COUNTED_MAX } from '../../operate/metrics/backlog.ts';
 
-/** The most webhooks among which disabled ones are counted. */
+/** The maximum number of webhooks that are searched for disabled ones. */
 const WEBHOOKS_MAX = 10_000;
 
-/** The pending work of a database besides its backlog. Every number ends at `COUNTED_MAX + 1`. */
-export interface Waiting {
+/** The pending work of a database besides its backlog. Each number is at most `COUNTED_MAX + 1`. */
+interface Waiting {
   readonly failingWebhooks: number;
   readonly disabledWebhooks: number;
   /** Messages that are not in an inbox yet. */
   readonly inbox: number;
-  /** Photos of earlier releases whose sizes do not count yet. */
+  /** Photos of earlier releases whose sizes are not counted yet. */
   readonly photos: number;
   /** Accounts in their grace period, or being deleted. */
   readonly deletions: number;
 }
 
-/** Counts the pending work of a database. It follows indexes and reads a limited number of rows. */
+/** Counts the pending work of a database. Uses indexes and reads a limited number of rows. */
 export async function countWaiting(reader: Reader): Promise<Waiting> {
   return (await reader.first(waiting, {}))!;
 }
 
 /** A process that serves a database. Times are milliseconds since the Unix epoch, by its own clock. */
-export interface ServingNode {
+interface ServingNode {
   readonly id: string;
   readonly startedAt: number;
   readonly seenAt: number;
 }
 
-/** Returns the nodes that serve PostgreSQL, also those that were killed within the last minute; none on SQLite. */
+/**
+ * Returns the nodes that serve PostgreSQL, including those that were killed within the last minute; an empty list on
+ * SQLite.
+ */
 export async function listNodes(reader: Reader): Promise<ServingNode[]> {
   return await reader.all(allNodes, {});
 }
 
-/** A table with its newest id, which is about the number of rows that it ever had. */
-export interface TableSize {
+/** A table with its newest id, which approximates the number of rows ever inserted. */
+interface TableSize {
   readonly name: string;
   readonly newestId: number | null;
 }
 
-/** Returns the newest ids of the tables that grow, each from the end of an index. */
+/** Returns the newest ids of the tables that grow. Reads the end of one index for each. */
 export async function newestIds(reader: Reader): Promise<TableSize[]> {
   const row = (await reader.first(newest, {}))! as Record<string, number | null>;
   return growing.map(name => ({ name, newestId: row[name] ?? null }));

@@ -1,15 +1,15 @@
 import { type Html, html } from '../../lib/html/html.ts';
 import type { Route } from '../../lib/http/route.ts';
-import type { DeploymentName } from '../../schema.ts';
-import { PREFIX } from '../../urls.ts';
+import type { DeploymentName } from '../../model/schema.ts';
+import { PREFIX } from '../../views/urls.ts';
 import { titleOf } from '../layout.ts';
 import type { Visit } from '../page.ts';
 
-/** The base URLs that the samples of a page can have, without a trailing slash. */
+/** The base URLs from which the samples of a page can choose, without a trailing slash. */
 export interface Bases {
-  /** Those of the known deployments: staging first, because a newcomer's key is one for staging. */
+  /** The base URLs of the known deployments: staging first, because the first key of a new user is for staging. */
   readonly deployments: readonly (readonly [name: DeploymentName, baseUrl: string])[];
-  /** That of the message address, if it is known. */
+  /** The base URL of the message address, if it is known. */
   readonly messages: string | undefined;
   /** The deployment of the samples. */
   readonly chosen: DeploymentName;
@@ -18,7 +18,7 @@ export interface Bases {
 
 const names = ['staging', 'production'] as const;
 
-/** Returns the base URLs for a visit. Its address names the deployment, by default the first one. */
+/** Returns the base URLs for a visit. The query chooses the deployment; by default it is the first one. */
 export function basesOf({ site, request, query }: Visit): Bases {
   const deployments = names.flatMap(name => {
     const url = site.knownUrlOf(name, request.tls);
@@ -37,12 +37,12 @@ export function baseUrlOf(
   return (address === 'messages' ? messages : undefined) ?? baseUrl;
 }
 
-/** Returns the query of links to other pages of the reference, which keeps the choice. */
+/** Returns the query for links to other pages of the reference, so that they keep the chosen deployment. */
 export function queryOf({ deployments, chosen }: Pick<Bases, 'deployments' | 'chosen'>): string {
   return chosen === deployments[0]![0] ? '' : `?deployment=${chosen}`;
 }
 
-/** Returns the links that choose the deployment of the samples; `undefined` if there is one only. */
+/** Returns the links that choose the deployment of the samples; `undefined` if there is only one. */
 export function deploymentSwitch(bases: Bases, path: string): Html | undefined {
   const { deployments, chosen } = bases;
   if (deployments.length === 1) return undefined;

@@ -1,13 +1,13 @@
 import { type Html, html } from '../../lib/html/html.ts';
 import type { Route } from '../../lib/http/route.ts';
 import { countText } from '../../lib/text.ts';
-import { plans } from '../../plans/plan.ts';
+import { plans } from '../../model/plan.ts';
 import { titleOf } from '../layout.ts';
 import { type Bases, deploymentSwitch, queryOf } from './bases.ts';
 import { badges, byTag, codeBlock, filterField, found, methodBadge, searchText } from './parts.ts';
 
 /** The data of the list of all operations. */
-export interface ListContext {
+interface ListContext {
   readonly routes: readonly Route<never>[];
   /** The words to search for; '' lists all operations. */
   readonly search: string;
@@ -16,7 +16,7 @@ export interface ListContext {
   readonly publicUrl: string;
 }
 
-/** Returns the list of all operations, with what is common to them. */
+/** Returns the list of all operations, and the parts that they have in common. */
 export function listView({ routes, search, bases, publicUrl }: ListContext): Html {
   const shown = found(routes, search);
   const query = queryOf(bases);
@@ -54,7 +54,7 @@ ${deploymentSwitch(bases, '/reference')}
 <h2 id="authentication">Authentication</h2>
 <p>Send your API key with every request. The samples read it from the variable <code>KEY</code>.</p>
 ${codeBlock(`curl -H "Authorization: Bearer $KEY" \\\n  ${baseUrl}/pets`)}
-<p>A key has scopes; each operation names the one that it needs. <a href="/keys">Your keys</a></p>
+<p>A key has scopes; each operation names the scope that it needs. <a href="/keys">Your keys</a></p>
 <h2 id="errors">Errors</h2>
 <p>Every error is JSON with a <code>code</code> for programs, a <code>message</code> for people and the HTTP <code>status</code>. <a href="/errors">All error codes</a></p>
 <h2 id="limits">Limits</h2>

@@ -1,11 +1,10 @@
-import recorded from '../../generated/recorded-responses.json' with { type: 'json' };
 import { descriptionWithLimits, type Route } from '../../lib/http/route.ts';
-import { PREFIX } from '../../urls.ts';
+import { PREFIX } from '../../views/urls.ts';
 import type { Visit } from '../page.ts';
 import { type Bases, baseUrlOf } from './bases.ts';
 import { type DocumentedOperation, type Schemas, type Shape, shapesOf, typeIn } from './operations.ts';
 import { byTag } from './parts.ts';
-import { curl, sampleOf } from './samples.ts';
+import { curl, recordedResponseTo, sampleOf } from './samples.ts';
 
 interface Urls extends Pick<Visit, 'markdownUrl'> {
   readonly bases: Bases;
@@ -69,8 +68,7 @@ export function operationMarkdown(
 }
 
 function examplesText(route: Route<never>, example: Route<never>['examples'][number], { bases }: Urls): string[] {
-  const responses: Readonly<Record<string, unknown>> = recorded[route.operationId as keyof typeof recorded] ?? {};
-  const response = responses[example.name];
+  const response = recordedResponseTo(route, example);
   const sample = sampleOf(route, example, baseUrlOf(route, bases));
   const empty = sample.returns === 'file' ? ', a file' : ', without a body';
   return [
@@ -81,7 +79,7 @@ function examplesText(route: Route<never>, example: Route<never>['examples'][num
   ];
 }
 
-/** Returns a list of all members, with the paths of those within others. */
+/** Returns a list of all members, including nested ones with their paths. */
 function shapesText(shapes: readonly Shape[]): string[] {
   return shapes.map(({ name, members }) => {
     const title = shapes.length > 1 && name !== undefined ? `\`${name}\`:\n\n` : '';

@@ -1,26 +1,25 @@
-import { type ErrorCode, errors } from '../../errors.ts';
-import recorded from '../../generated/recorded-responses.json' with { type: 'json' };
 import { dayHtml, type Html, html } from '../../lib/html/html.ts';
 import type { Example, Route } from '../../lib/http/route.ts';
-import { PREFIX } from '../../urls.ts';
+import { type ErrorCode, errors } from '../../model/errors.ts';
+import { PREFIX } from '../../views/urls.ts';
 import { type Bases, baseUrlOf, deploymentSwitch, queryOf } from './bases.ts';
 import {
   type DocumentedOperation,
   type DocumentedSuccess,
-  type Member,
   mainExample,
   type Parameter,
+  type SchemaMember,
   type Schemas,
   type Shape,
   shapesOf,
   typeIn,
 } from './operations.ts';
 import { badges, codeBlock, filterField, inline, jsonBlock, methodBadge, operationMenu } from './parts.ts';
-import { languages, sampleOf } from './samples.ts';
+import { languages, recordedResponseTo, sampleOf } from './samples.ts';
 import { hasTryIt } from './try-it-view.ts';
 
 /** The data of the page of an operation. */
-export interface OperationContext {
+interface OperationContext {
   readonly operation: DocumentedOperation;
   readonly routes: readonly Route<never>[];
   readonly schemas: Schemas;
@@ -95,7 +94,7 @@ function memberItem(
     type,
     required,
     description,
-  }: Pick<Member, 'name' | 'type' | 'required' | 'description'> & { anchor: string },
+  }: Pick<SchemaMember, 'name' | 'type' | 'required' | 'description'> & { anchor: string },
   within?: Html,
 ): Html {
   return html`<li id="${anchor}"><p><a class="member" href="#${anchor}"><code>${name}</code></a> <span class="type">${inline(type)}</span>${required && html` <span class="required">required</span>`}</p>${description !== '' && html`<p>${inline(description)}</p>`}${within}</li>`;
@@ -124,7 +123,7 @@ ${description !== '' && html`<p>${inline(description)}</p>`}${membersList(member
   )}`;
 }
 
-function membersList(members: readonly Member[], prefix: string): Html {
+function membersList(members: readonly SchemaMember[], prefix: string): Html {
   return html`<ul class="members">${members.map(member => {
     const anchor = `${prefix}.${member.name}`;
     const within =
@@ -152,7 +151,7 @@ ${
 }`;
 }
 
-/** Lists the error codes: those of the operation first, those of every operation in a list that opens. */
+/** Returns the error codes: first those of the operation, then those of every operation in a collapsed list. */
 function errorsSection({ route, codes }: DocumentedOperation): Html {
   const own = new Set([...route.errors, ...Object.values(route.parameters ?? {}).map(({ errorCode }) => errorCode)]);
   const [specific, common] = [codes.filter(code => own.has(code)), codes.filter(code => !own.has(code))];
@@ -186,11 +185,12 @@ ${
 }`;
 }
 
-/** Shows a request in every language, and its recorded response. The languages are radio buttons, which need no script. */
+/**
+ * Shows a request in every language, and its recorded response. The languages are radio buttons, which need no script.
+ */
 function exampleView({ operation: { route }, bases }: OperationContext, example: Example, number: number): Html {
   const sample = sampleOf(route, example, baseUrlOf(route, bases));
-  const responses: Readonly<Record<string, unknown>> = recorded[route.operationId as keyof typeof recorded] ?? {};
-  const response = responses[example.name];
+  const response = recordedResponseTo(route, example);
   return html`${number === 0 && html`<p>${example.summary}.</p>`}
 <fieldset class="tabs"><legend class="sr-only">Language of the example</legend>
 ${languages.map(

@@ -1,14 +1,14 @@
-import type { ErrorCode } from '../../errors.ts';
 import type { Example, Route } from '../../lib/http/route.ts';
+import type { ErrorCode } from '../../model/errors.ts';
 import { descriptionOf, type JsonSchema, nameOf, typeText } from './schema-text.ts';
 
-/** An operation as the documentation shows it: the route, with what the OpenAPI document says about it. */
+/** An operation in the documentation: the route with its part of the OpenAPI document. */
 export interface DocumentedOperation {
   readonly route: Route<never>;
   readonly parameters: readonly Parameter[];
   readonly body?: { readonly schema: JsonSchema; readonly required: boolean };
   readonly successes: readonly DocumentedSuccess[];
-  /** Every error code that it can return. */
+  /** Every error code that the operation can return. */
   readonly codes: readonly ErrorCode[];
 }
 
@@ -24,7 +24,7 @@ export interface DocumentedSuccess {
   readonly status: number;
   readonly description: string;
   readonly schema?: JsonSchema;
-  /** The headers that it has besides those of every response, with their descriptions. */
+  /** The headers besides those of every response, with their descriptions. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -78,13 +78,13 @@ export function documentedOperations(
   return { operations, schemas: components.schemas };
 }
 
-/** Returns the description of the schema that a schema refers to. */
+/** Returns the description of a referenced schema. */
 function referredDescription({ $ref }: JsonSchema, schemas: Schemas): string {
   return $ref === undefined ? '' : descriptionOf(schemas[nameOf($ref)]!);
 }
 
-/** A member of a body, with those within it. */
-export interface Member {
+/** A member of a body; its nested members have their own entries. */
+export interface SchemaMember {
   readonly name: string;
   /** The names from the body to the member, joined by dots. */
   readonly path: string;
@@ -95,18 +95,18 @@ export interface Member {
   readonly shapes: readonly Shape[];
 }
 
-/** An object that a body or a member can be. */
+/** An object type of a body or a member. */
 export interface Shape {
   /** The name of its schema, if it has one. */
   readonly name: string | undefined;
   readonly description: string;
-  readonly members: readonly Member[];
+  readonly members: readonly SchemaMember[];
 }
 
 /** The depth to which members are shown. */
 const DEPTH_MAX = 5;
 
-/** Returns the objects that a schema allows, also as items of a list; none for other types. */
+/** Returns the object types that a schema allows, also as items of a list; an empty list for other types. */
 export function shapesOf(schema: JsonSchema, schemas: Schemas, path = '', depth = 0): Shape[] {
   if (depth > DEPTH_MAX) return [];
   const { $ref, anyOf, items } = schema;
@@ -116,7 +116,7 @@ export function shapesOf(schema: JsonSchema, schemas: Schemas, path = '', depth 
   }
   if (anyOf !== undefined) return anyOf.flatMap(one => shapesOf(one, schemas, path, depth));
   if (items !== undefined) return shapesOf(items, schemas, path, depth);
-  const members = propertiesOf(schema, schemas).map(([name, member, required]): Member => {
+  const members = propertiesOf(schema, schemas).map(([name, member, required]): SchemaMember => {
     const at = path === '' ? name : `${path}.${name}`;
     return {
       ...{ name, path: at, required, type: typeIn(member, schemas), shapes: shapesOf(member, schemas, at, depth + 1) },
@@ -126,7 +126,7 @@ export function shapesOf(schema: JsonSchema, schemas: Schemas, path = '', depth 
   return members.length === 0 ? [] : [{ name: undefined, description: schema.description ?? '', members }];
 }
 
-/** Returns the type of a schema as Markdown: named schemas that are no objects with their choices and bounds. */
+/** Returns the type of a schema as Markdown. Named schemas other than objects include their choices and bounds. */
 export function typeIn(schema: JsonSchema, schemas: Schemas): string {
   return typeText(schema, name => {
     const named = schemas[name]!;
@@ -134,7 +134,7 @@ export function typeIn(schema: JsonSchema, schemas: Schemas): string {
   });
 }
 
-/** Returns the properties of an object, with those of all its parts. */
+/** Returns the properties of an object, including those of all its parts. */
 function propertiesOf(
   { $ref, allOf = [], properties = {}, required = [] }: JsonSchema,
   schemas: Schemas,
@@ -148,7 +148,7 @@ function propertiesOf(
   return [...allOf.flatMap(part => propertiesOf(part, schemas)), ...own];
 }
 
-/** Returns the first successful example of a route that anyone can send: the one that documentation begins with. */
+/** Returns the first successful example of a route that any account can send; documentation begins with it. */
 export function mainExample({ examples }: Route<never>): Example | undefined {
   return examples.find(({ code }) => code === undefined);
 }

@@ -1,13 +1,21 @@
-import { routes as allRoutes } from '../../api.ts';
+import { createSandboxKey, endSandboxKey, sandboxMax } from '../../access/keys/sandbox.ts';
+import { addressSubject, tooManyAttempts } from '../../access/sessions/attempts.ts';
+import { dayHtml, html, sentence } from '../../lib/html/html.ts';
+import { Problem } from '../../lib/http/problem.ts';
 import type { Route } from '../../lib/http/route.ts';
-import { PREFIX } from '../../urls.ts';
-import { publicFile, publicPage, type Visit } from '../page.ts';
+import { formatTime } from '../../lib/time.ts';
+import { routes as allRoutes } from '../../views/api.ts';
+import { PREFIX } from '../../views/urls.ts';
+import { publicFile, publicForm, publicPage, type Visit } from '../page.ts';
 import { basesOf, baseUrlOf } from './bases.ts';
 import { documentedOperations } from './operations.ts';
 
 const routes = allRoutes as readonly Route<never>[];
 
-/** Every operation. The code that renders is imported on demand, because starting does not need it. */
+/**
+ * The list of all operations. The code that renders it is imported on demand, because starting the server does not need
+ * it.
+ */
 export const referencePage = publicPage({
   path: '/reference',
   title: 'Reference',
@@ -33,7 +41,7 @@ export const referencePage = publicPage({
 
 const SEARCH_LENGTH_MAX = 100;
 
-/** One operation. */
+/** The page of an operation. */
 export const operationPage = publicPage({
   path: '/reference/{operationId}',
   title: 'Operation',
@@ -74,10 +82,10 @@ export const collectionPage = publicFile({
   },
 });
 
-/** The length to which search engines cut a description. */
+/** The length at which search engines truncate a description. */
 const DESCRIPTION_LENGTH_MAX = 200;
 
-/** Returns the base URL of an operation with a key for staging; messages have an address of their own. */
+/** Returns the base URL of an operation with a staging key; messages have a separate address. */
 function stagingUrls({ site, request }: Visit): (route: Route<never>) => string | undefined {
   const [staging, messages] = (['staging', 'messages'] as const).map(name => site.urlOf(name, request.tls));
   if (staging === undefined) return () => undefined;
@@ -88,7 +96,7 @@ function urlsOf(visit: Visit) {
   return { markdownUrl: visit.markdownUrl, bases: basesOf(visit) };
 }
 
-/** Returns the operation of the page with the schemas that it refers to; `undefined` if there is none. */
+/** Returns the operation of the page with its schemas; `undefined` if it does not exist. */
 async function findOperation({ parameters }: Visit) {
   if (!routes.some(({ operationId }) => operationId === parameters['operationId'])) return undefined;
   const { operations, schemas } = await documentation();
@@ -97,9 +105,62 @@ async function findOperation({ parameters }: Visit) {
 
 /** Reads the OpenAPI document; the pages of all operations share it. */
 async function documentation() {
-  const { codesOf, openApiDocument } = await import('../../openapi.ts');
+  const { codesOf, openApiDocument } = await import('../../views/openapi.ts');
   documented ??= documentedOperations(openApiDocument(routes, [{ url: PREFIX, description: '' }], ''), routes, codesOf);
   return documented;
 }
 
 let documented: ReturnType<typeof documentedOperations> | undefined;
+
+/** Creates a trial key for the visitor, as JSON. It does not act for an account, so its form needs no token. */
+export const sandboxKeyPage = publicForm({
+  path: '/try/key',
+  title: 'Trial key',
+  withoutToken: true,
+  async submit({ site, request }) {
+    if (site.urlOf('staging', request.tls) === undefined) {
+      throw new Problem('staging_not_served', 404, NO_STAGING);
+    }
+    const network = addressSubject(request.address);
+    const key = await site.accounts.write(tx => createSandboxKey(tx, network));
+    if (key === 'perNetwork') throw tooManyAttempts(RETRY_MS, NETWORK_FULL);
+    if (key === 'all') throw new Problem('sandbox_full', 503, FULL, { headers: ['Retry-After', '60'] });
+    const body = { token: key.token, expiresAt: formatTime(key.expiresAt!) };
+    return { status: 201, contentType: 'application/json; charset=utf-8', bytes: JSON.stringify(body) };
+  },
+});
+
+/** Ends the trial key in the field `key`. Only its holder knows the key. */
+export const endSandboxKeyPage = publicForm({
+  path: '/try/key/end',
+  title: 'Trial key',
+  withoutToken: true,
+  async submit({ site, form }) {
+    await site.accounts.write(tx => endSandboxKey(tx, form.get('key') ?? ''));
+    return { status: 200, contentType: 'application/json; charset=utf-8', bytes: '{}' };
+  },
+});
+
+const RETRY_MS = 60_000;
+const NETWORK_FULL = `Your network has ${sandboxMax.perNetwork} trial keys. Use a key of your own, or wait until one expires.`;
+const FULL = 'All trial keys are in use. Try again in a few minutes, or use a key of your own.';
+const NO_STAGING = 'This server has no staging deployment, so you cannot create a trial key.';
+
+/** The replacement of a deprecated operation. */
+export const deprecation = publicPage({
+  path: '/deprecations/{operationId}',
+  title: 'Deprecation',
+  cached: true,
+  show({ parameters }) {
+    const route = routes.find(({ operationId }) => operationId === parameters['operationId']);
+    if (route?.deprecation === undefined) return undefined;
+    const { since, sunset, instead } = route.deprecation;
+    return {
+      title: `${route.operationId} is deprecated`,
+      body: html`<p><code>${route.method} ${route.path}</code> has been deprecated since ${dayHtml(since)} and will be removed on
+<strong>${dayHtml(sunset)}</strong>. From that day on it returns 410 <a href="/errors/operation_removed"><code>operation_removed</code></a>.</p>
+<h2>What to do</h2>
+<p>${sentence(instead)}</p>`,
+    };
+  },
+});

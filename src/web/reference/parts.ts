@@ -1,5 +1,6 @@
-import { escapeHtml, Html, html } from '../../lib/html/html.ts';
+import { escapeHtml, type Html, html, rawHtml } from '../../lib/html/html.ts';
 import type { Route } from '../../lib/http/route.ts';
+import { SEARCH_MAX } from '../layout.ts';
 import { synonymsOf } from '../synonyms.ts';
 
 /** Returns a sentence of the documentation as HTML: `code`, and links to other pages. */
@@ -7,21 +8,21 @@ export function inline(markdown: string): Html {
   const text = escapeHtml(markdown)
     .replaceAll(/`([^`]+)`/g, '<code>$1</code>')
     .replaceAll(/\[([^\]]+)\]\((https?:[^)\s]+|\/[^)\s]*)\)/g, '<a href="$2">$1</a>');
-  return new Html(text);
+  return rawHtml(text);
 }
 
 export function methodBadge({ method }: Pick<Route<never>, 'method'>): Html {
   return html`<span class="method ${method.toLowerCase()}">${method}</span>`;
 }
 
-/** Returns what marks an operation: its stability, and whether it is deprecated. */
+/** Returns the badges of an operation: its stability, and whether it is deprecated. */
 export function badges({ stability, deprecation }: Route<never>): Html {
   return html`${stability !== 'stable' && html` <span class="badge warn">${stability}</span>`}${
     deprecation && html` <span class="badge bad">deprecated</span>`
   }`;
 }
 
-/** Returns the operations by their tags, in the order of the documentation. */
+/** Returns the operations by tag, in the order of the documentation. */
 export function byTag(routes: readonly Route<never>[]): [tag: string, routes: readonly Route<never>[]][] {
   return [...Map.groupBy(routes, ({ tag }) => tag)];
 }
@@ -39,7 +40,7 @@ export function operationMenu(routes: readonly Route<never>[], current: Route<ne
   )}</ul>`;
 }
 
-/** Returns the words by which an operation is found, with those that people type for them. */
+/** Returns the words that find an operation, including synonyms. */
 export function searchText({ operationId, method, path, summary, tag, access }: Route<never>): string {
   const own = `${operationId} ${method} ${path} ${summary} ${tag} ${access.scope ?? ''}`;
   return `${own} ${synonymsOf(operationId)}`.toLowerCase();
@@ -51,11 +52,11 @@ export function found(routes: readonly Route<never>[], search: string): readonly
   return routes.filter(route => words.every(word => searchText(route).includes(word)));
 }
 
-/** Returns the field that filters operations: by a script while one types, otherwise on the server. */
+/** Returns the field that filters operations: with a script while the visitor types, otherwise on the server. */
 export function filterField(value: string): Html {
   return html`<form class="filter" action="/reference" role="search" aria-label="Operations" data-filter>
 <label for="filter">Find an operation</label>
-<input id="filter" type="search" name="q" value="${value}" maxlength="100" autocomplete="off" spellcheck="false" placeholder="order, POST, webhooks:write …" aria-keyshortcuts="/">
+<input id="filter" type="search" name="q" value="${value}" maxlength="${SEARCH_MAX}" autocomplete="off" spellcheck="false" placeholder="order, POST, webhooks:write …" aria-keyshortcuts="/">
 <p class="hint" role="status" data-count></p>
 </form>`;
 }
@@ -65,7 +66,7 @@ export function codeBlock(code: string): Html {
   return html`<pre class="copy"><code>${code}</code></pre>`;
 }
 
-/** Returns JSON with its keys, texts and other values in colours of their own. */
+/** Returns JSON with keys, texts and other values in different colors. */
 export function jsonBlock(value: unknown): Html {
   const text = JSON.stringify(value, null, 2);
   const parts = text.split(/("(?:[^"\\]|\\.)*")(\s*:)?/);

@@ -4,8 +4,8 @@ import { type DocumentedOperation, mainExample, type Parameter } from './operati
 import { byTag } from './parts.ts';
 
 /**
- * Returns all operations as a Postman collection, version 2.1, which Bruno and Insomnia import too. Each request has the
- * values of its first example; the other parameters are switched off.
+ * Returns all operations as a Postman collection, version 2.1, which Bruno and Insomnia import too. Each request has
+ * the values of its first example; other parameters are disabled.
  * @param bases the values of its variables `baseUrl` and `messagesUrl`
  */
 export function postmanCollection(operations: readonly DocumentedOperation[], bases: Bases): object {
@@ -69,7 +69,7 @@ function requestOf({ route, parameters }: DocumentedOperation): object {
   };
 }
 
-/** Returns the parameters that the example does not send, switched off. */
+/** Returns the parameters that the example does not send, disabled. */
 function optional(parameters: readonly Parameter[], place: Parameter['in'], sent: readonly string[]): object[] {
   return parameters
     .filter(({ in: at, name }) => at === place && !sent.includes(name))

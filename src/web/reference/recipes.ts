@@ -1,8 +1,8 @@
-import { sandboxScopes } from '../../keys/sandbox.ts';
+import { sandboxScopes } from '../../access/keys/sandbox.ts';
 import type { Example, Route } from '../../lib/http/route.ts';
 import { mainExample } from './operations.ts';
 
-/** What requests of “Try it” need from earlier ones, by the words that a visitor reads. */
+/** The resources that requests of “Try it” need, with the words that a visitor reads. */
 export const resources = {
   pet: 'an animal of your own',
   hold: 'a hold of your own',
@@ -13,21 +13,21 @@ export const resources = {
 } as const;
 type Resource = keyof typeof resources;
 
-/** How “Try it” fills in a request so that it succeeds with a trial key. */
+/** The way in which “Try it” fills in a request so that it succeeds with a trial key. */
 interface Recipe {
   /** The resources whose ids are the values of path parameters. */
   readonly takes?: Readonly<Record<string, Resource>>;
   /**
-   * The body instead of that of the example. `{pet}` stands for the id of the resource and `{tomorrow}` for a time.
+   * The body that replaces that of the example. `{pet}` stands for the id of the resource, and `{tomorrow}` for a time.
    */
   readonly body?: unknown;
-  /** The resource that a success creates; its id is in the response. */
+  /** The resource that a successful request creates; its id is in the response. */
   readonly gives?: Resource;
-  /** The resource that another request can no longer take after a success. */
+  /** The resource that no further request can use after a success. */
   readonly ends?: Resource;
 }
 
-/** What a trial key cannot make, by the parameter that takes its id. */
+/** Resources that a trial key cannot create, by the parameter with their id. */
 const beyondSandbox = { photoId: 'photos', importId: 'imports', organizationId: 'organization' } as const;
 
 const pet = { takes: { petId: 'pet' } } as const;
@@ -58,7 +58,7 @@ const recipes: Readonly<Record<string, Recipe>> = {
   getMessage: { takes: { messageId: 'message' } },
 };
 
-/** Returns why a trial key cannot use an operation, as a sentence with backticks; `undefined` if it can. */
+/** Returns the reason why a trial key cannot use an operation, as a sentence with backticks; `undefined` if it can. */
 export function reasonAgainstSandbox({ operationId, access, notInSandbox, path }: Route<never>): string | undefined {
   if (notInSandbox !== undefined) return `A trial key cannot ${notInSandbox}.`;
   const missing = Object.entries(beyondSandbox).find(([name]) => path.includes(`{${name}}`));
@@ -68,23 +68,26 @@ export function reasonAgainstSandbox({ operationId, access, notInSandbox, path }
   return operationId === 'mergeCategory' ? `\`${operationId}\` needs the key of an admin.` : undefined;
 }
 
-/** A request that “Try it” sends itself to get a resource that another one needs; the scripts of the page read it. */
-export interface Step extends Pick<Recipe, 'takes' | 'gives' | 'ends'> {
+/** A request that “Try it” sends to create a resource for another request; the scripts of the page read it. */
+interface Step extends Pick<Recipe, 'takes' | 'gives' | 'ends'> {
   readonly method: string;
   readonly url: string;
   readonly body?: unknown;
 }
 
-export interface Plan {
+interface Plan {
   readonly takes: Readonly<Record<string, Resource>>;
   readonly gives: Resource | undefined;
   readonly ends: Resource | undefined;
-  /** How to get each resource that the operation needs, directly or not. */
+  /** The requests that create each resource that the operation needs, directly or indirectly. */
   readonly steps: Readonly<Record<string, Step>>;
   readonly names: Readonly<Record<string, string>>;
 }
 
-/** Returns what the scripts of the page need to fill in a request. @param urlOf the base URL of a route */
+/**
+ * Returns the data that the scripts of the page use to fill in a request.
+ * @param urlOf returns the base URL of a route
+ */
 export function planOf(
   route: Route<never>,
   routes: readonly Route<never>[],
@@ -114,19 +117,19 @@ export function planOf(
   return { takes, gives, ends, steps, names };
 }
 
-/** Returns the resources whose ids a request has. */
+/** Returns the resources whose ids a request contains. */
 export function neededBy(route: Route<never>): Resource[] {
   const inBody = [...(JSON.stringify(bodyOf(route)) ?? '').matchAll(/"\{(\w+)\}"/g)].map(([, name]) => name!);
   const inPath = Object.values(recipes[route.operationId]?.takes ?? {});
   return [...new Set([...inPath, ...inBody])].filter((name): name is Resource => Object.hasOwn(resources, name));
 }
 
-/** Returns the body that the form begins with. */
+/** Returns the initial body of the form. */
 export function bodyOf(route: Route<never>): unknown {
   return recipes[route.operationId]?.body ?? mainExample(route)?.body;
 }
 
-/** Returns the values of parameters that the form begins with: those of the example that exist in every store. */
+/** Returns the initial values of parameters: those of the example that exist in every store. */
 export function valuesOf(route: Route<never>): Pick<Example, 'path' | 'query'> {
   const { path = {}, query = '' } = mainExample(route) ?? {};
   return { path: recipes[route.operationId]?.takes === undefined ? path : {}, query };

@@ -1,26 +1,27 @@
 import type { Example, Method, Route, Success } from '../../lib/http/route.ts';
+import recorded from '../../views/generated/recorded-responses.json' with { type: 'json' };
 
 /** A request in the documentation. */
-export interface Sample {
+interface Sample {
   readonly method: Method;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   /** A JSON value; text is sent as it is. */
   readonly body?: unknown;
-  /** The name of the file that is sent. */
+  /** The name of the file to send. */
   readonly file?: string;
-  /** The kind of the response. */
+  /** The kind of response. */
   readonly returns: 'json' | 'nothing' | 'stream' | 'file';
 }
 
-/** A language that samples are shown in. */
-export interface Language {
+/** A language of the samples. */
+interface Language {
   readonly id: string;
   readonly title: string;
   codeOf(sample: Sample): string;
 }
 
-/** All of them read the API key from the environment variable `KEY`. */
+/** The languages of samples. All read the API key from the environment variable `KEY`. */
 export const languages: readonly Language[] = [
   { id: 'curl', title: 'curl', codeOf: curl },
   { id: 'javascript', title: 'JavaScript', codeOf: javascript },
@@ -47,20 +48,29 @@ export function sampleOf(route: Route<never>, example: Example, baseUrl: string)
   };
 }
 
+/** Returns the recorded response to an example; `undefined` if it has no JSON body. */
+export function recordedResponseTo({ operationId }: Route<never>, { name }: Example): unknown {
+  const responses: Readonly<Record<string, unknown>> = recorded[operationId as keyof typeof recorded] ?? {};
+  return responses[name];
+}
+
 function returnedBy({ streams }: Route<never>, success: Success | undefined): Sample['returns'] {
   if (success === undefined) return 'json';
   if (streams) return 'stream';
   return success.contentType === undefined ? 'json' : 'file';
 }
 
-/** The variable in JavaScript; in parts, because this program reads its environment elsewhere. */
+/**
+ * The expression of the key in JavaScript; in parts, because a test allows only the command line to read the
+ * environment.
+ */
 const NODE_KEY = ['process', 'env', 'KEY'].join('.');
 
 export function curl({ method, url, headers, body, file, returns }: Sample): string {
   const sends = body !== undefined || file !== undefined;
   const options = [
     ...(returns === 'stream' ? ['-N'] : []),
-    // Saves the file under the name that the response gives it.
+    // Saves the file under the name in the response.
     ...(returns === 'file' ? ['-OJ'] : []),
     ...(method === 'GET' || (method === 'POST' && sends) ? [] : [`-X ${method}`]),
     shellText(url),
@@ -90,7 +100,7 @@ function javascript({ method, url, headers, body, file, returns }: Sample): stri
 }
 
 function python({ method, url, headers, body, file, returns }: Sample): string {
-  // `json=` sends the type itself.
+  // `json=` sends the content type itself.
   const sendsType = typeof body === 'string' || file !== undefined;
   const own = Object.entries(headers).filter(([name]) => name !== 'Content-Type' || sendsType);
   const entries = own.map(([name, value]) => `        ${JSON.stringify(name)}: ${JSON.stringify(value)},\n`);
@@ -112,7 +122,7 @@ function python({ method, url, headers, body, file, returns }: Sample): string {
 }
 
 /** Returns JSON on one line if it is short. */
-export function jsonText(value: unknown): string {
+function jsonText(value: unknown): string {
   const line = JSON.stringify(value) ?? '';
   return line.length <= LINE_MAX ? line : JSON.stringify(value, null, 2);
 }
@@ -120,7 +130,7 @@ export function jsonText(value: unknown): string {
 const LINE_MAX = 50;
 
 function pythonText(value: unknown): string {
-  // Strings are matched first, so that only literals outside of them are replaced.
+  // Strings match first, so that only literals outside of them are replaced.
   return jsonText(value).replaceAll(/"(?:[^"\\]|\\.)*"|true|false|null/g, text => pythonLiterals[text] ?? text);
 }
 

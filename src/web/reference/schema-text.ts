@@ -1,5 +1,5 @@
 import { countText } from '../../lib/text.ts';
-/** A JSON Schema of the OpenAPI document, as far as the documentation shows it. */
+/** The parts of a JSON Schema of the OpenAPI document that the documentation shows. */
 export interface JsonSchema {
   readonly $ref?: string;
   readonly type?: string;
@@ -23,8 +23,8 @@ export interface JsonSchema {
   readonly pattern?: string;
 }
 
-/** Returns the Markdown for the name of a schema. */
-export type NameText = (name: string) => string;
+/** A function that returns the Markdown for the name of a schema. */
+type NameText = (name: string) => string;
 
 /** Returns the type of a schema of the OpenAPI document as Markdown, with its bounds. */
 export function typeText(schema: JsonSchema, nameText: NameText = code): string {
@@ -43,11 +43,11 @@ export function typeText(schema: JsonSchema, nameText: NameText = code): string 
 }
 
 export function descriptionOf({ description, anyOf }: JsonSchema): string {
-  // A nullable schema has its description in the other alternative.
+  // If a schema is nullable, the other alternative has the description.
   return description ?? anyOf?.map(descriptionOf).find(words => words !== '') ?? '';
 }
 
-/** Returns the name of the component that a reference leads to. */
+/** Returns the name of a referenced component. */
 export function nameOf($ref: string): string {
   return $ref.split('/').at(-1)!;
 }
@@ -87,7 +87,7 @@ function boundsText({
   return bounds.length === 0 ? '' : `, ${bounds.join(', ')}`;
 }
 
-/** Longer patterns say what the description says better. */
+/** For longer patterns, the description is clearer. */
 const PATTERN_LENGTH_MAX = 40;
 
 function rangeText(from: number | undefined, to: number | undefined, unit = ''): string | undefined {

@@ -1,17 +1,17 @@
-import recorded from '../../generated/recorded-responses.json' with { type: 'json' };
-import { sandboxMax } from '../../keys/sandbox.ts';
+import { SANDBOX_MS, sandboxMax } from '../../access/keys/sandbox.ts';
 import { type Html, html } from '../../lib/html/html.ts';
 import type { Route } from '../../lib/http/route.ts';
 import { countText } from '../../lib/text.ts';
-import type { SandboxBounds } from '../../plans/sandbox.ts';
+import { durationIn } from '../../lib/time.ts';
+import type { SandboxBounds } from '../../model/plan.ts';
 import { bytesText } from '../parts.ts';
 import { type DocumentedOperation, mainExample, type Parameter } from './operations.ts';
 import { codeBlock, inline, jsonBlock } from './parts.ts';
 import { bodyOf, neededBy, planOf, reasonAgainstSandbox, resources, valuesOf } from './recipes.ts';
-import { curl, sampleOf } from './samples.ts';
+import { curl, recordedResponseTo, sampleOf } from './samples.ts';
 
 /** The data of the panel of an operation. */
-export interface TryItContext {
+interface TryItContext {
   readonly operation: DocumentedOperation;
   readonly routes: readonly Route<never>[];
   /** Returns the base URL of an operation on staging; `undefined` if staging is not served. */
@@ -21,8 +21,8 @@ export interface TryItContext {
 }
 
 /**
- * Returns the panel that sends requests of an operation to staging. Where a trial key cannot use the operation, it shows
- * the recorded request and response, and takes a key of the visitor's own.
+ * Returns the panel that sends requests of an operation to staging. If a trial key cannot use the operation, it shows
+ * the recorded request and response, and accepts a key of the visitor.
  */
 export function tryItView(context: TryItContext): Html | undefined {
   const { operation, routes, urlOf, bounds } = context;
@@ -30,7 +30,7 @@ export function tryItView(context: TryItContext): Html | undefined {
   if (!hasTryIt(route)) return undefined;
   const base = urlOf(route);
   if (base === undefined)
-    return without(html`<p>Staging is not served here, so requests cannot be tried on this page.</p>`);
+    return without(html`<p>This server has no staging deployment, so you cannot send requests from this page.</p>`);
   if (route.streams)
     return without(html`<p>A stream does not end, so it cannot be tried on this page. Use the curl example.</p>`);
   const reason = reasonAgainstSandbox(route);
@@ -66,8 +66,7 @@ function without(reason: Html): Html {
 function recordedView(route: Route<never>, base: string): Html | undefined {
   const example = mainExample(route);
   if (example === undefined) return undefined;
-  const responses: Readonly<Record<string, unknown>> = recorded[route.operationId as keyof typeof recorded] ?? {};
-  const response = responses[example.name];
+  const response = recordedResponseTo(route, example);
   return html`<div class="recorded">${codeBlock(curl(sampleOf(route, example, base)))}
 <p class="response"><span class="status ok">${example.status}</span>${response === undefined && html` <span class="quiet">without a JSON body</span>`}</p>
 ${response !== undefined && jsonBlock(response)}</div>`;
@@ -88,7 +87,7 @@ ${
 
 function needsText(needed: readonly (keyof typeof resources)[]): string {
   const names = new Intl.ListFormat('en').format(needed.map(name => resources[name]));
-  return `Takes ${names}. If there is none yet, the page makes one first.`;
+  return `Takes ${names}. If there is none yet, the page creates one first.`;
 }
 
 function keyView(bounds: SandboxBounds): Html {
@@ -97,15 +96,15 @@ function keyView(bounds: SandboxBounds): Html {
 ${keyField(undefined)}
 </details>
 <details class="shape"><summary>About trial keys</summary>
-<p class="hint">A trial key is valid for 15 minutes. What you make with it is deleted afterwards. All pages of this browser share one; a network can have ${sandboxMax.perNetwork}. All trial keys together have at most ${countText(bounds.pets)} animals, ${bytesText(bounds.bytes)} of data and ${countText(bounds.perMinute)} requests a minute.</p>
+<p class="hint">A trial key is valid for ${durationIn('minute', SANDBOX_MS)}. Afterwards, everything that you created with it is deleted. All pages of this browser share one trial key; a network can have ${sandboxMax.perNetwork}. All trial keys together have at most ${countText(bounds.pets)} animals, ${bytesText(bounds.bytes)} of data and ${countText(bounds.perMinute)} requests a minute.</p>
 </details>`;
 }
 
-/** @param scope what the key needs, where a trial key is not enough */
+/** @param scope the scope that the key needs, if a trial key does not suffice */
 function keyField(scope: string | undefined): Html {
   return html`<div class="field key">
 <label for="try-key">API key for staging</label>
-<p class="hint" id="try-key-hint">${scope !== undefined && html`It needs the scope <code>${scope}</code>. `}It stays in this field until you close the page, and is not stored.</p>
+<p class="hint" id="try-key-hint">${scope !== undefined && html`The key needs the scope <code>${scope}</code>. `}The key stays in this field until you close the page, and is not stored.</p>
 <input id="try-key" type="password" name="key" autocomplete="off" spellcheck="false" aria-describedby="try-key-hint"${scope !== undefined && html` required`}>
 </div>`;
 }
@@ -134,7 +133,7 @@ function bodyField(route: Route<never>): Html {
 <textarea id="try.body" name="body" rows="${lines}" spellcheck="false">${text}</textarea></div>`;
 }
 
-/** So that the button is in view. */
+/** The maximum number of lines of the body field, so that the button stays in view. */
 const LINES_MAX = 9;
 
 function fileField(types: readonly string[]): Html {

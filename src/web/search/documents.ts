@@ -1,28 +1,28 @@
-import { routes } from '../../api.ts';
-import { type ErrorCode, errors } from '../../errors.ts';
-import { PREFIX } from '../../urls.ts';
+import { type ErrorCode, errors } from '../../model/errors.ts';
+import { routes } from '../../views/api.ts';
+import { PREFIX } from '../../views/urls.ts';
 import { getCatalog } from '../guides/catalog.ts';
 import { getGuide } from '../guides/guide.ts';
 import { synonymsOf } from '../synonyms.ts';
 import { guideKeywords, sitePages } from './keywords.ts';
 
-/** The kinds of results, as labels beside them. */
+/** The kinds of results, with their labels. */
 export const kinds = { page: 'Page', guide: 'Guide', operation: 'API reference', error: 'Error code' } as const;
 
 /** A search result: a page of the site, a section of a guide, an operation or an error code. */
 export interface SearchDocument {
   readonly id: number;
   readonly kind: keyof typeof kinds;
-  /** The page that it is part of, or its name. */
+  /** The title of the page that contains it, or its own name. */
   readonly title: string;
   readonly heading: string;
-  /** Words that people type for it. */
+  /** Words that people search for. */
   readonly keywords: string;
   readonly text: string;
   readonly path: string;
 }
 
-/** Returns everything that can be found. Lets other work run between two guides. */
+/** Returns all documents. Lets other work run between two guides. */
 export async function searchDocuments(): Promise<SearchDocument[]> {
   const documents = [...sitePages.map(page => ({ kind: 'page' as const, heading: '', ...page }))];
   const all: Omit<SearchDocument, 'id'>[] = [...documents, ...operations(), ...errorCodes()];

@@ -1,4 +1,4 @@
-/** Pages of the site that a search finds by the words that people type for them. */
+/** Pages of the site, with the words that people search for. */
 export const sitePages: readonly Readonly<Record<'title' | 'keywords' | 'text' | 'path', string>>[] = [
   {
     title: 'Create an account',
@@ -74,6 +74,24 @@ export const sitePages: readonly Readonly<Record<'title' | 'keywords' | 'text' |
     path: '/shelter/imports',
   },
   {
+    title: 'Your organization',
+    keywords: 'shelter profile address opening hours logo edit change my public page',
+    text: 'Publish and change the profile of your shelter or rescue.',
+    path: '/shelter/organization',
+  },
+  {
+    title: 'Sessions',
+    keywords: 'sign out other browsers devices signed in logged in stolen',
+    text: 'The browsers that are signed in to your account.',
+    path: '/sessions',
+  },
+  {
+    title: 'Guides',
+    keywords: 'docs documentation help how to manual tutorial',
+    text: 'The guides by task.',
+    path: '/guides',
+  },
+  {
     title: 'API reference',
     keywords: 'docs documentation operations endpoints methods openapi swagger postman collection insomnia bruno try',
     text: 'Every operation with its parameters, responses and examples. OpenAPI document and Postman collection.',
@@ -93,7 +111,7 @@ export const sitePages: readonly Readonly<Record<'title' | 'keywords' | 'text' |
   },
 ];
 
-/** Words that people type for a guide, and that its beginning does not have; by the name of the guide. */
+/** Words that people search for and that the beginning of a guide lacks; by the name of the guide. */
 export const guideKeywords: Readonly<Record<string, string>> = {
   quickstart:
     'try test api without account trial get started getting begin first request hello api key get sdk client library curl example generate',

@@ -1,31 +1,30 @@
 import type MiniSearch from 'minisearch';
 import type { SearchOptions } from 'minisearch';
-import { routes } from '../../api.ts';
-import { PREFIX } from '../../urls.ts';
+import { routes } from '../../views/api.ts';
+import { PREFIX } from '../../views/urls.ts';
+import { SEARCH_MAX } from '../layout.ts';
 import { singular } from '../synonyms.ts';
 import { type SearchDocument, searchDocuments } from './documents.ts';
 
-/** The longest query, in characters; the rest is ignored. */
-export const QUERY_MAX = 100;
-/** The most words of a query. */
+/** The maximum number of words of a query. */
 const WORDS_MAX = 8;
 const RESULTS_MAX = 20;
-/** Fewer pages with all words are completed to this number by pages with any of them. */
+/** If fewer pages have all words, pages with some of the words are added up to this number. */
 const COMPLETED_TO = 10;
-/** The most further sections of a page. */
+/** The maximum number of further sections of a page. */
 const SECTIONS_MAX = 4;
 
-export interface Found extends SearchDocument {
+interface Found extends SearchDocument {
   /** The words of the document that match, in lower case, without the endings of plurals. */
   readonly terms: readonly string[];
 }
 
-/** A page that a search finds: its best section, and some others that match. */
+/** A found page: its best section, and some others that match. */
 export interface FoundPage extends Found {
   readonly sections: readonly Found[];
 }
 
-/** Words that are everywhere, so that questions find what they are about. */
+/** Frequent words, which are ignored so that questions find their subject. */
 const stopWords = new Set(
   'a an and are as at be by can do does for from has have how i if in is it me my of on or should that the this to what when where which why will with you your'.split(
     ' ',
@@ -46,8 +45,8 @@ interface Index {
 let index: Promise<Index> | undefined;
 
 /**
- * Returns what a query finds, best first and each page once: what it names, what has all its words, or similar ones if
- * nothing does, and if those are few, what has any of them.
+ * Returns the results of a query, best first and each page once. Pages that the query names come first, then pages with
+ * all its words. If there are none, pages with similar words follow; if there are few, pages with some of the words.
  */
 export async function search(query: string): Promise<FoundPage[]> {
   const words = wordsOf(query);
@@ -56,9 +55,9 @@ export async function search(query: string): Promise<FoundPage[]> {
   const matches = (options: SearchOptions) =>
     index.words.search(words, options).map(({ id, terms }) => ({ ...index.documents[id]!, terms }));
   const exact = matches(allWords);
-  // Most queries are spelled correctly; comparing with similar words costs more.
+  // Most queries are spelled correctly, and comparing with similar words is slower.
   const all = exact.length > 0 ? exact : matches(similarWords);
-  const pages = byPage([...named(index, query.trim().slice(0, QUERY_MAX)), ...all]);
+  const pages = byPage([...named(index, query.trim().slice(0, SEARCH_MAX)), ...all]);
   if (pages.size < COMPLETED_TO && words.includes(' ')) {
     const others = [...byPage(matches(anyWord))].filter(([page]) => !pages.has(page));
     for (const [page, found] of others.slice(0, COMPLETED_TO - pages.size)) pages.set(page, found);
@@ -69,12 +68,15 @@ export async function search(query: string): Promise<FoundPage[]> {
   });
 }
 
-/** Groups what is found by page. A part of the front page counts as a page. */
+/** Groups documents by page. Each part of the front page counts as a page. */
 function byPage(found: readonly Found[]): Map<string, Found[]> {
   return Map.groupBy(found, ({ path }) => (path.startsWith('/#') ? path : path.split('#')[0]!));
 }
 
-/** Returns what a query names: operations, as `GET /pets`, `/v1/pets/7` or `list pets`, an error code, or the title of a page. */
+/**
+ * Returns the documents that a query names: operations, as `GET /pets`, `/v1/pets/7` or `list pets`, an error code, or
+ * the title of a page.
+ */
 function named({ documents }: Index, query: string): Found[] {
   const text = query.toLowerCase();
   const [, method, path] = /^(?:([a-z]+)\s+)?(?:https?:\/\/[^/\s]+)?(\/[^\s?#]+)/i.exec(query) ?? [];
@@ -96,14 +98,14 @@ function isAt(path: string, template: string): boolean {
 }
 
 function wordsOf(query: string): string {
-  const words = query.slice(0, QUERY_MAX).toLowerCase().split(/\s+/);
+  const words = query.slice(0, SEARCH_MAX).toLowerCase().split(/\s+/);
   return words
     .filter(word => word !== '' && !stopWords.has(word))
     .slice(0, WORDS_MAX)
     .join(' ');
 }
 
-/** Returns the index. The first search builds it, in steps between which other work runs. */
+/** Returns the index. The first search builds it, in steps that let other work run in between. */
 function getIndex(): Promise<Index> {
   index ??= buildIndex();
   index.catch(() => {
@@ -120,7 +122,7 @@ async function buildIndex(): Promise<Index> {
     processTerm: term => singular(term.toLowerCase()),
     searchOptions: {
       boost: { title: 4, heading: 3, keywords: 3 },
-      // Two letters begin too many words to be of use, and cost the most.
+      // Two letters match the beginning of too many words to be useful, and cost the most.
       prefix: word => word.length > 2,
       boostDocument: id => weightOf(documents[id]!),
     },
@@ -129,12 +131,12 @@ async function buildIndex(): Promise<Index> {
   return { words, documents };
 }
 
-/** Explanations come before error codes, whose names have the words of everything. */
+/** Explanations rank above error codes, whose names contain common words. */
 function weightOf({ kind, path }: SearchDocument): number {
   if (kind === 'error') return 0.3;
   if (kind === 'page') return 1.2;
-  // These references have every word.
+  // These references contain almost every word.
   if (/^\/guides\/(command-line|settings)/.test(path)) return 0.4;
-  // The beginning of a guide is about all of it.
+  // The beginning of a guide introduces the whole guide.
   return kind === 'guide' && !path.includes('#') ? 1.5 : 1;
 }

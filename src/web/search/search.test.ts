@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { QUERY_MAX, search } from './search-index.ts';
-import { marked, snippet } from './snippet.ts';
+import { SEARCH_MAX } from '../layout.ts';
+import { search } from './search-index.ts';
+import { marked, snippet } from './search-page.ts';
 
-/** The share of the questions of the list whose page must be among the first three results. */
+/** The required share of the questions in the list whose page is among the first three results. */
 const ANSWERED_MIN = 0.98;
 const questions = readFileSync(new URL('questions.txt', import.meta.url), 'utf8')
   .split('\n')
@@ -93,8 +94,8 @@ describe('search', () => {
     for (const query of ['', '   ', 'the of', '!?', 'qqqqzzzz']) assert.deepEqual(await search(query), [], query);
   });
 
-  it('ignores what is beyond the bound of a query', async () => {
-    const padded = `${'pagination '.padEnd(QUERY_MAX)}xylophone`;
+  it('ignores the part of a query beyond its maximum length', async () => {
+    const padded = `${'pagination '.padEnd(SEARCH_MAX)}xylophone`;
     assert.deepEqual(await search(padded), await search('pagination'));
     assert.deepEqual(await search('a b c '.repeat(100_000)), await search('a b c '.repeat(17)));
   });
@@ -106,7 +107,7 @@ describe('search', () => {
   });
 });
 
-/** Returns the page of a result: a part of the front page counts as a page. */
+/** Returns the page of a result. Each part of the front page counts as a page. */
 function pageOf(path: string): string {
   return path.startsWith('/#') ? path : path.split('#')[0]!;
 }

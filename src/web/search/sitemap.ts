@@ -1,16 +1,16 @@
-import { routes } from '../../api.ts';
 import { type Html, html } from '../../lib/html/html.ts';
-import { newestPet } from '../../pets/random.ts';
-import { type Params, query, type Reader } from '../../schema.ts';
-import { PREFIX } from '../../urls.ts';
+import { type Params, query, type Reader } from '../../model/schema.ts';
+import { newestPet } from '../../store/pets/random.ts';
+import { routes } from '../../views/api.ts';
+import { PREFIX } from '../../views/urls.ts';
 import { getCatalog } from '../guides/catalog.ts';
 import { publicFile } from '../page.ts';
 
-/** How many ids a part of the sitemap covers. A part costs as much as a page of animals. */
+/** The number of ids that a part of the sitemap covers. A part costs as much as a page of animals. */
 const IDS_PER_PART = 2000;
-/** The most parts that an index may have (sitemaps.org). */
+/** The maximum number of parts of an index (sitemaps.org). */
 const PARTS_MAX = 50_000;
-/** How long crawlers and proxies may keep it, in seconds. */
+/** How long crawlers and proxies may cache it, in seconds. */
 const MAX_AGE = 3600;
 const XML = 'application/xml; charset=utf-8';
 const NAMESPACE = 'http://www.sitemaps.org/schemas/sitemap/0.9';
@@ -49,8 +49,8 @@ type ListName = keyof typeof lists;
 type IdRange = { after: number; upTo: number };
 
 /**
- * The index of the sitemap: the documentation, and a part for each range of ids, so that it reads no row but the newest, and every part is bounded
- * however many animals there are.
+ * The index of the sitemap: the documentation, and a part for each range of ids. It reads only the newest row, and the
+ * size of every part is bounded.
  */
 export const sitemapPage = publicFile({
   path: '/sitemap.xml',
@@ -79,7 +79,7 @@ export const sitemapDocumentationPage = publicFile({
   },
 });
 
-/** A part of the sitemap: the pages of the animals or organizations with ids of a range. Sold animals are left out. */
+/** A part of the sitemap: the pages of the animals or organizations with a range of ids. Sold animals are omitted. */
 export const sitemapPartPage = publicFile({
   path: '/sitemaps/{list}/{file}',
   title: 'Sitemap',
@@ -93,13 +93,15 @@ export const sitemapPartPage = publicFile({
       ({ id, updatedAt }) =>
         html`<url><loc>${request.publicUrl}/${list}/${id}</loc><lastmod>${new Date(updatedAt).toISOString()}</lastmod></url>\n`,
     );
-    // The first part begins with the page that lists them.
+    // The first part begins with the list page.
     const first = part === 1 && html`<url><loc>${request.publicUrl}/${list}</loc></url>\n`;
     return xml(html`<urlset xmlns="${NAMESPACE}">\n${first}${entries}</urlset>`);
   },
 });
 
-/** What crawlers may read: the pages, but neither the API nor the endless combinations of filters. Nothing of staging. */
+/**
+ * The rules for crawlers: they may read pages, but neither the API nor combinations of filters, and no page of staging.
+ */
 export const robotsPage = publicFile({
   path: '/robots.txt',
   title: 'Robots',
@@ -122,6 +124,6 @@ async function partsOf(reader: Reader, list: ListName): Promise<number> {
 }
 
 function xml(content: Html) {
-  const bytes = `<?xml version="1.0" encoding="UTF-8"?>\n${content}\n`;
+  const bytes = `<?xml version="1.0" encoding="UTF-8"?>\n${content.text}\n`;
   return { contentType: XML, bytes, maxAge: MAX_AGE };
 }

@@ -7,16 +7,16 @@
 import { openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { createHold } from '../../../src/holds/holds.ts';
-import { withIdempotency } from '../../../src/idempotency/idempotency.ts';
+import { withIdempotency } from '../../../src/access/idempotency/idempotency.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { Problem } from '../../../src/lib/http/problem.ts';
 import { openSqlite } from '../../../src/lib/storage/sqlite/database.ts';
-import { migrations } from '../../../src/migrations/index.ts';
-import { placeOrder } from '../../../src/orders/orders.ts';
-import { cancelOrder } from '../../../src/orders/steps.ts';
-import { createPet } from '../../../src/pets/pets.ts';
-import type { Transaction } from '../../../src/schema.ts';
+import { migrations } from '../../../src/model/migrations/index.ts';
+import type { Transaction } from '../../../src/model/schema.ts';
+import { createHold } from '../../../src/store/holds/holds.ts';
+import { placeOrder } from '../../../src/store/orders/orders.ts';
+import { cancelOrder } from '../../../src/store/orders/steps.ts';
+import { createPet } from '../../../src/store/pets/pets.ts';
 
 const [directory, requests] = process.argv.slice(2) as [string, string];
 const notes = openSync(join(directory, '.notes'), 'a');
@@ -39,7 +39,12 @@ let lastPet = 0;
 async function ask(kind: string, work: (tx: Transaction) => Promise<{ readonly id: number }>): Promise<number> {
   const key = `${kind}-${process.pid}-${left--}`;
   const request = { operation: kind, path: {}, query: {}, body: { key } };
-  const call = { ...request, context: { name: 'production', database, bounds: {} }, caller, header: () => key };
+  const call = {
+    ...request,
+    context: { name: 'production', database, bounds: {} },
+    caller,
+    headers: { 'idempotency-key': key },
+  };
   let made = 0;
   await withIdempotency(call as never, async tx => {
     const { id } = await work(tx);

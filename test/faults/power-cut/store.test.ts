@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import Sqlite from 'better-sqlite3';
 import { testClock } from '../../../src/lib/clock.ts';
 import { openSqlite } from '../../../src/lib/storage/sqlite/database.ts';
-import { migrations } from '../../../src/migrations/index.ts';
+import { migrations } from '../../../src/model/migrations/index.ts';
 import { long } from '../../support/selection.ts';
 import { assertStoredInvariants, type StoredTables, storedIn } from '../../support/stored.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
@@ -16,7 +16,7 @@ const images = long ? 400 : 30;
 const requests = long ? 4000 : 1500;
 const seed = Number(process.env.PETSTORE_TEST_SEED ?? Date.now() % 2 ** 31);
 
-describe('after a power cut of a store', { skip: withoutRecorder ?? false, timeout: 600_000 }, () => {
+describe('after a power cut of a store', { skip: withoutRecorder ?? false }, () => {
   const parent = temporaryDirectory();
 
   it(`keeps every acknowledged pet, hold and order with the response to its retry, and reserves no pet twice (${images} images, seed ${seed})`, async t => {

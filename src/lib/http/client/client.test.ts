@@ -185,7 +185,7 @@ describe('Connections of an OutgoingClient', () => {
     const url = `http://127.0.0.1:${listener.port}/`;
     await Promise.all([post(outgoing, url), post(outgoing, url), post(outgoing, url)]);
     assert.deepEqual([listener.connections, listener.requests], [3, 3]);
-    // The other two idle connections are as old, and are closed.
+    // The other two idle connections are equally old, so they are closed.
     assert.equal(resultOf(await post(outgoing, url)), 200);
     assert.deepEqual([listener.connections, listener.requests], [4, 5]);
   });

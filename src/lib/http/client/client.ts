@@ -24,17 +24,17 @@ export interface OutgoingClient {
   /**
    * Posts a body to a URL. Never rejects.
    *
-   * Redirects are not followed: the redirect is the response. At most 64 KiB of the body are read. The time limit applies
-   * to the wait for a free connection, and again to the request.
+   * Redirects are not followed: the redirect is the response. At most 64 KiB of the body are read. The time limit
+   * applies to the wait for a free connection, and again to the request.
    *
    * If a kept-alive connection is closed before the first byte of a response, the request is sent once more on a new
    * connection, so the receiver may get it twice.
    */
   post(request: OutgoingRequest): Promise<Outcome>;
   /**
-   * Gets a URL, and calls `use` with the response. Redirects are not followed, and the connection is closed unless `use`
-   * reads the whole body.
-   * @throws {RequestError} if there is no response; what `use` throws
+   * Gets a URL, and calls `use` with the response. Redirects are not followed, and the connection is closed unless
+   * `use` reads the whole body.
+   * @throws {RequestError} if there is no response; also any error of `use`
    */
   get<T>(request: DownloadRequest, use: (response: Download) => Promise<T>): Promise<T>;
   /** Returns the wall-clock time, in milliseconds since the Unix epoch, which receivers compare with theirs. */
@@ -45,30 +45,29 @@ export interface OutgoingClient {
 
 /** The limits of an {@link OutgoingClient}, and replacements for tests. */
 export interface OutgoingOptions {
+  /** The time limit of a request, and of the wait for a connection before it. */
   readonly timeoutMs?: number;
   /** How many requests run at the same time for one scheme, host and port. */
   readonly perOrigin?: number;
   /** How many requests run at the same time, and how many connections are open, idle ones included. */
   readonly total?: number;
-  /** After how long an idle connection is closed. Most servers wait 5 s or longer. */
+  /** How long an idle connection stays open. Most servers wait 5 s or longer. */
   readonly idleMs?: number;
   readonly now?: () => number;
-  /** CA certificates (PEM) to trust in place of Node's. */
+  /** CA certificates (PEM) that replace Node's. */
   readonly ca?: string;
   readonly findAddresses?: FindAddresses;
 }
 
-/** The default time limit of a request, and of the wait for a connection before it. */
-export const TIMEOUT_MS = 15_000;
-
 const IDLE_PER_HOST_MAX = 16;
 
 /**
- * Opens a client. It connects only to public addresses over https on port 443 or 8443, and to the networks of the rules.
+ * Opens a client. It connects only to public addresses over https on port 443 or 8443, and to the networks of the
+ * rules.
  * @throws {RangeError} if the rules contain an invalid network
  */
 export function openOutgoingClient(rules: OutgoingRules, options: OutgoingOptions = {}): OutgoingClient {
-  const { timeoutMs = TIMEOUT_MS, perOrigin = 256, total = 2304, idleMs = 4000, now = Date.now, ca } = options;
+  const { timeoutMs = 15_000, perOrigin = 256, total = 2304, idleMs = 4000, now = Date.now, ca } = options;
   const { findAddresses = createResolver() } = options;
   const networks = parseNetworks(rules.networks);
   const lookup = guardedLookup(findAddresses, address => isPublicAddress(address) || networks.has(address));
@@ -92,7 +91,7 @@ export function openOutgoingClient(rules: OutgoingRules, options: OutgoingOption
     const startMs = performance.now();
     let result = await postOnce(tls, options, body, timeoutMs, { signal, isAllowed });
     if ('stale' in result && result.stale && !signal.aborted) {
-      // The other idle connections to this host are as old.
+      // The other idle connections to this host are probably stale too.
       pool.closeIdle(host, port);
       result = await postOnce(tls, options, body, timeoutMs - (performance.now() - startMs), { signal, isAllowed });
     }

@@ -13,18 +13,18 @@ export interface ConnectionPool {
 
 interface PoolLimits {
   readonly idlePerHost: number;
-  /** How many connections are open in total: a new one closes the one that was idle for longest. */
+  /** The maximum number of open connections. A new one closes the connection that has been idle the longest. */
   readonly total: number;
-  /** After how many milliseconds an idle connection is closed; earlier if the server announces a shorter timeout. */
+  /** How long an idle connection stays open, in milliseconds; shorter if the server announces a shorter timeout. */
   readonly idleMs: number;
-  /** CA certificates (PEM) to trust in place of Node's. */
+  /** CA certificates (PEM) that replace Node's. */
   readonly ca?: string | undefined;
 }
 
 /** How long a connection attempt may take while the host has other addresses to try. */
 const ADDRESS_TIMEOUT_MS = 1000;
 
-/** Creates an empty pool. It verifies certificates and uses no proxy, whatever the environment says. */
+/** Creates an empty pool. It verifies certificates and uses no proxy, regardless of environment variables. */
 export function createConnectionPool({ idlePerHost, total, idleMs, ca }: PoolLimits): ConnectionPool {
   const open = new Set<Duplex>();
   /** Idle connections with their host and port, the longest idle first. */

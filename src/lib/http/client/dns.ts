@@ -2,7 +2,7 @@ import { lookup, Resolver } from 'node:dns/promises';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Resolves a host name to its current IP addresses; to none if it has none, or if no name server responds. */
+/** Resolves a host name to its current IP addresses; to an empty list if it has none or no name server responds. */
 export type FindAddresses = (host: string) => Promise<readonly string[]>;
 
 /** The time limit of one resolution. */
@@ -18,7 +18,7 @@ const AAAA_DELAY_MS = 300;
  *
  * The system resolves only local names: those in the hosts file, those without a dot, and `*.localhost`. Search domains
  * therefore do not apply to names with a dot.
- * @param nameServers addresses with ports, in place of the machine's name servers
+ * @param nameServers addresses with ports that replace the machine's name servers
  */
 export function createResolver(nameServers?: readonly string[]): FindAddresses {
   const hostsFile = namesInHostsFile();
@@ -36,7 +36,7 @@ async function resolveBySystem(name: string): Promise<string[]> {
 
 async function resolveByDns(name: string, nameServers?: readonly string[]): Promise<string[]> {
   const none = (): string[] => [];
-  // A new channel reads the machine's name servers again, and sends from an unpredictable port.
+  // A new channel reads the machine's name servers again, and uses an unpredictable port.
   const resolver = new Resolver({ timeout: QUERY_TIMEOUT_MS, tries: 3 });
   if (nameServers) resolver.setServers(nameServers);
   const timer = setTimeout(() => resolver.cancel(), RESOLVE_TIMEOUT_MS);

@@ -16,7 +16,7 @@ export interface DownloadRequest {
 /** A response whose body has not been read. */
 export interface Download {
   readonly status: number;
-  /** Where a redirect leads, as it was sent. */
+  /** The `Location` header of a redirect, as it was sent. */
   readonly location: string | undefined;
   /** The delay that `Retry-After` asks for, in milliseconds from now, at most a year. */
   readonly retryAfterMs: number | undefined;
@@ -24,7 +24,7 @@ export interface Download {
   readonly body: AsyncIterable<Buffer>;
 }
 
-/** How a request is sent. */
+/** How to send one request of a download. */
 interface Sending {
   readonly tls: boolean;
   readonly options: RequestOptions;
@@ -36,7 +36,7 @@ interface Sending {
 
 /**
  * Sends a GET request, and calls `use` with the response. Closes the connection unless `use` reads the whole body.
- * @throws {RequestError} if there is no response; what `use` throws
+ * @throws {RequestError} if there is no response; also any error of `use`
  */
 export async function download<T>(
   { tls, options, onStale, aborted, now }: Sending,

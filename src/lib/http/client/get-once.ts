@@ -44,7 +44,7 @@ export async function getOnce(
     })
     .end();
   const head = await promise;
-  // The body throws it, if anyone reads it.
+  // Reading the body throws this error.
   head.on('error', () => {});
   const close = () => {
     if (!head.readableEnded) request.destroy();

@@ -3,11 +3,11 @@ import { DAY_MS } from '../../time.ts';
 
 /** Why a request got no response. Stored with the attempt, and shown as its `fault`. */
 export type Fault =
-  /** The URL is not one that requests may be sent to, whatever its host resolves to. */
+  /** Requests may not be sent to the URL, regardless of its host's addresses. */
   | 'forbidden_url'
   /** SSRF protection does not allow the IP address in the URL. */
   | 'forbidden_address'
-  /** The host name has no address, or none that SSRF protection allows for this URL, or DNS did not respond. */
+  /** The host name has no address, SSRF protection allows none of them for this URL, or DNS did not respond. */
   | 'unresolved'
   | 'refused'
   | 'unreachable'
@@ -21,11 +21,11 @@ export type Fault =
   | 'malformed_answer'
   /** No connection became free within the time limit; nothing was sent. */
   | 'busy'
-  /** The caller did not allow to send the request, although a connection was open; nothing was sent. */
+  /** `isAllowed` returned false although a connection was open; nothing was sent. */
   | 'withdrawn'
   /** The caller aborted the request, or the client was closed. */
   | 'aborted'
-  /** This process could not send the request: an invalid header, or no file descriptors or memory. */
+  /** This process could not send the request: a header was invalid, or it lacked file descriptors or memory. */
   | 'failed';
 
 /** The result of a request. */
@@ -42,7 +42,7 @@ export interface OutgoingResponse {
   readonly durationMs: number;
 }
 
-/** An error that stands for a {@link Fault}. */
+/** A {@link Fault} as an error. */
 export class RequestError extends Error {
   readonly fault: Fault;
 
@@ -69,7 +69,7 @@ export function outcomeOf(head: IncomingMessage, body: Buffer, durationMs: numbe
   };
 }
 
-/** The codes of the errors of Node that stand for each fault. */
+/** The error codes of Node for each fault. */
 const errorCodes: { readonly [F in Fault]?: readonly string[] } = {
   refused: ['ECONNREFUSED'],
   unreachable: ['EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH', 'ENETDOWN', 'EADDRNOTAVAIL', 'EACCES', 'EPERM', 'EINVAL'],
@@ -96,17 +96,17 @@ export function parseRetryAfter(text: string | undefined, now: number): number |
   return Number.isNaN(delayMs) ? undefined : Math.min(Math.max(0, Math.round(delayMs)), RETRY_AFTER_MAX_MS);
 }
 
-/** Parses the three date formats of HTTP (RFC 9110, 5.6.7). The last one, of asctime(), does not name its zone, GMT. */
+/** Parses the three date formats of HTTP (RFC 9110, 5.6.7). The last one, of asctime(), is in GMT without naming it. */
 function parseHttpDate(text: string): number {
   if (/^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$/.test(text)) return Date.parse(text);
   if (/^\w{6,9}, \d\d-\w{3}-\d\d \d\d:\d\d:\d\d GMT$/.test(text)) return Date.parse(text);
   return /^\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4}$/.test(text) ? Date.parse(`${text} GMT`) : Number.NaN;
 }
 
-/** Decodes the beginning of a body, and cuts off an incomplete character at its end. */
+/** Decodes the beginning of a body, and removes an incomplete character at its end. */
 function textOf(body: Buffer): string {
   const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes.subarray(0, BODY_KEPT_BYTES), { stream: true });
   const text = decode(body).replaceAll('\0', '\ufffd');
-  // Replacement characters take more bytes than what they replace.
+  // Replacement characters take more bytes than the bytes that they replace.
   return Buffer.byteLength(text) > BODY_KEPT_BYTES ? decode(Buffer.from(text)) : text;
 }

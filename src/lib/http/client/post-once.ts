@@ -6,7 +6,9 @@ import { BODY_KEPT_BYTES, type Fault, faultOf } from './outcome.ts';
 /** The result of one request on one connection. */
 type PostResult =
   | { readonly head: IncomingMessage; readonly body: Buffer }
-  /** `stale`: a kept-alive connection was closed before the first byte of a response, so the request may be repeated. */
+  /**
+   * `stale`: a kept-alive connection was closed before the first byte of a response, so the request may be repeated.
+   */
   | { readonly fault: Fault; readonly stale: boolean };
 
 /** See `OutgoingRequest`. */
@@ -17,13 +19,13 @@ const BODY_BYTES_MAX = 65_536;
 export const HEAD_BYTES_MAX = 16_384;
 /** How many interim responses (1xx) may precede the final one. */
 export const INTERIM_MAX = 16;
-/** How many bytes of a response are read in total: nothing else limits chunk extensions and padding. */
+/** How many bytes of a response are read in total: this is the only limit on chunk extensions and padding. */
 const RESPONSE_BYTES_MAX = (INTERIM_MAX + 1) * HEAD_BYTES_MAX + BODY_BYTES_MAX;
 
 /**
  * Sends one POST request and reads the beginning of the response. Never rejects.
  *
- * A response counts once its headers are complete, whatever becomes of the body. The connection is kept alive only if
+ * A response counts once its headers are complete, even if the body is incomplete. The connection is kept alive only if
  * the request and the response are complete.
  * @param timeoutMs limits DNS, connection, TLS, sending and the response together
  */
@@ -100,12 +102,12 @@ class ResponseReader {
   /** The final response, once its headers are complete. */
   head: IncomingMessage | undefined;
   readonly body: Buffer[] = [];
-  /** How many bytes came on the connection. */
+  /** The number of bytes received on the connection. */
   bytes = 0;
   #bodyBytes = 0;
   #interim = 0;
 
-  /** @param end called when the response is complete, cut off or malformed */
+  /** @param end called when the response is complete, truncated or malformed */
   readFrom(request: ClientRequest, end: (fault: Fault) => void): void {
     const count = (chunk: Buffer) => {
       this.bytes += chunk.length;

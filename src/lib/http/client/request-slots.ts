@@ -8,7 +8,7 @@ export function createRequestSlots(limits: {
   readonly timeoutMs: number;
 }) {
   const semaphore = createSemaphore({ perKey: limits.perOrigin, total: limits.total });
-  /** Abort the requests that wait for a connection or run. */
+  /** One per request that waits for a connection or runs; it aborts the request. */
   const pendingRequests = new Set<AbortController>();
   let closed = false;
 
@@ -16,7 +16,7 @@ export function createRequestSlots(limits: {
     /**
      * Runs a request with a connection slot.
      * @param run gets a signal that is aborted with the caller's, and when the slots are closed
-     * @throws {RequestError} `busy`; `aborted`; what `run` throws
+     * @throws {RequestError} `busy` or `aborted`; also any error of `run`
      */
     async run<T>(
       origin: string,

@@ -86,7 +86,7 @@ describe('isPublicAddress', () => {
   for (const [name, embed] of Object.entries(embeddings)) {
     it(`is false for every embedded IPv4 address: ${name}`, () => {
       fc.assert(fc.property(fc.oneof(anyForbidden, anyIpv4), value => !isPublicAddress(embed(value))));
-      // In the form in which URLs write it too.
+      // Also in the form in which URLs write it.
       fc.assert(
         fc.property(
           anyForbidden,

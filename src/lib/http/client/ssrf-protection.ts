@@ -6,7 +6,7 @@ import { RequestError } from './outcome.ts';
 // of the DNS lookup that the socket itself uses, so a DNS answer that changes between check and connection has no effect.
 
 /** A set of IP networks. */
-export interface Networks {
+export interface AllowedNetworks {
   readonly isEmpty: boolean;
   /** Reports whether an address is in one of the networks. An IPv4-mapped IPv6 address counts as its IPv4 address. */
   has(address: string): boolean;
@@ -16,7 +16,7 @@ export interface Networks {
  * Parses addresses and networks such as `10.0.0.0/8` and `::1`.
  * @throws {RangeError} naming the first invalid entry
  */
-export function parseNetworks(entries: readonly string[]): Networks {
+export function parseNetworks(entries: readonly string[]): AllowedNetworks {
   // One list per family: a BlockList with IPv6 networks would also match the IPv4 addresses that are mapped into them.
   const lists = { 4: new BlockList(), 6: new BlockList() };
   for (const entry of entries) {
@@ -36,8 +36,8 @@ export function parseNetworks(entries: readonly string[]): Networks {
 /**
  * Reports whether an address is a public unicast address, by IANA's special-purpose registries.
  *
- * Returns false for IPv6 addresses that embed an IPv4 address (mapped, 6to4, Teredo, NAT64, ISATAP), whatever they
- * embed, for addresses with a zone, and for text that is not an IP address.
+ * Returns false for IPv6 addresses that embed an IPv4 address (mapped, 6to4, Teredo, NAT64, ISATAP), even if that is
+ * public, for addresses with a zone, and for text that is not an IP address.
  */
 export function isPublicAddress(address: string): boolean {
   const family = familyOf(address);
@@ -49,8 +49,8 @@ export function isPublicAddress(address: string): boolean {
 const ADDRESSES_MAX = 8;
 
 /**
- * Returns a lookup for `node:net` that yields only allowed addresses, or fails with `unresolved`: the same for a host
- * without any address, so that nobody can find out which internal names exist.
+ * Returns a lookup for `node:net` that yields only allowed addresses, or fails with `unresolved`. It fails in the same
+ * way for a host without any address, so that nobody can discover internal names.
  */
 export function guardedLookup(findAddresses: FindAddresses, isAllowed: (address: string) => boolean): LookupFunction {
   return async (host, { all }, callback) => {
@@ -123,7 +123,9 @@ function unmapIpv4(address: string): string {
   return /^::ffff:([\d.]+)$/.exec(canonicalIpv6(address))?.[1] ?? address;
 }
 
-/** Reports whether the interface identifier of an IPv6 address embeds an IPv4 address to tunnel to (ISATAP, RFC 5214). */
+/**
+ * Reports whether the interface identifier of an IPv6 address embeds an IPv4 address to tunnel to (ISATAP, RFC 5214).
+ */
 function isIsatap(address: string): boolean {
   const [before = [], after = []] = canonicalIpv6(address)
     .split('::')

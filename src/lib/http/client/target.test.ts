@@ -68,7 +68,7 @@ describe('checkUrl', () => {
       ],
       'must have at most 2,048 characters': [
         `https://example.org/${'x'.repeat(2029)}`,
-        // Percent-encoding makes nine characters of each.
+        // Percent-encoding turns each character into nine.
         `https://example.org/${'ł€'.repeat(300)}`,
       ],
       'must not have a user name or a password in it': [

@@ -1,14 +1,14 @@
 import { isIP } from 'node:net';
 import { countText } from '../../text.ts';
-import { isPublicAddress, type Networks, parseNetworks } from './ssrf-protection.ts';
+import { type AllowedNetworks, isPublicAddress, parseNetworks } from './ssrf-protection.ts';
 
-/** Where requests may go in addition to the public internet. */
+/** The networks that requests may reach in addition to the public internet. */
 export interface OutgoingRules {
   /** IP addresses and networks. Requests may reach them over http, and on any port. */
   readonly networks: readonly string[];
 }
 
-/** A parsed URL that requests may be sent to, as far as the URL alone tells. */
+/** A parsed URL that requests may be sent to, as far as the URL alone shows. */
 export interface Target {
   readonly tls: boolean;
   /** A name, or an IP address without brackets. */
@@ -23,7 +23,7 @@ export interface Target {
   readonly origin: string;
 }
 
-/** A URL that no request is sent to. */
+/** A URL that requests may not be sent to. */
 interface InvalidTarget {
   readonly fault: 'forbidden_url' | 'forbidden_address';
   /** The error, as the end of a sentence: "must …". */
@@ -34,7 +34,7 @@ const URL_LENGTH_MAX = 2048;
 
 /**
  * Checks a URL without DNS; the address of its host is checked when a connection is made.
- * @returns what is wrong, as the end of a sentence ("must …"); `undefined` for a valid URL
+ * @returns the error as the end of a sentence ("must …"); `undefined` for a valid URL
  * @throws {RangeError} if the rules contain an invalid network
  */
 export function checkUrl(url: string, { networks }: OutgoingRules): string | undefined {
@@ -43,7 +43,7 @@ export function checkUrl(url: string, { networks }: OutgoingRules): string | und
 }
 
 /** Parses the URL of a request, and applies SSRF protection to a host that is an IP address. */
-export function parseTarget(text: string, networks: Networks): Target | InvalidTarget {
+export function parseTarget(text: string, networks: AllowedNetworks): Target | InvalidTarget {
   const url = parseUrl(text);
   if (typeof url === 'string') return invalid(url);
 
@@ -69,9 +69,9 @@ function checkPublic(tls: boolean, networksOnly: boolean, address: string | unde
   return { fault: 'forbidden_address', message: 'must lead to an address of the public internet' };
 }
 
-/** Parses a URL; returns what is wrong with it, whatever its host and port. */
+/** Parses a URL. Returns the error if it is invalid regardless of its host and port. */
 function parseUrl(text: string): URL | string {
-  // Reject what a URL parser would silently correct: people would see another URL than the one that is used.
+  // Reject text that a URL parser would silently correct: people would see a different URL than the one that is used.
   const url = /^https?:\/\/(?!\/)[^\s\\\p{Cc}]+$/iu.test(text) ? URL.parse(text) : null;
   if (url === null) return isOtherScheme(text) ? HTTPS_ONLY : 'must be a URL like https://example.org/path';
   if (Math.max(text.length, url.href.length) > URL_LENGTH_MAX)

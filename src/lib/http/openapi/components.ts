@@ -15,7 +15,7 @@ export function examplesOf(examples: readonly (readonly [name: string, example: 
   return examples.length > 0 ? { examples: Object.fromEntries(examples) } : {};
 }
 
-/** The components of a document. Each is added when something first refers to it. */
+/** The components of a document. Each is added when the document first refers to it. */
 export class Components {
   readonly sections: Record<Section, Record<string, unknown>> = {
     schemas: {},
@@ -26,8 +26,8 @@ export class Components {
   };
 
   /**
-   * Returns a reference to a named schema; an unnamed one inline. Leaves out defaults: generated clients would require a
-   * member of a request that has one.
+   * Returns a reference to a named schema; an unnamed one inline. Omits defaults: generated clients would make a
+   * request member with a default required.
    */
   schema(value: object): object {
     const { $id: _, default: __, '~document': documented, ...rest } = value as Schema;
@@ -53,7 +53,7 @@ export class Components {
   }
 
   /**
-   * Returns headers by their names, each as `header()` does.
+   * Returns headers by their names, each as `header()` returns it.
    * @param required whether every response that lists them has them
    */
   headers(headers: Readonly<Record<string, Header>>, required = true): Record<string, object> {
@@ -73,7 +73,7 @@ export class Components {
     return this.#share('responses', name, response);
   }
 
-  /** Converts the schemas below the keywords that have some; other values, such as examples, stay as they are. */
+  /** Converts the schemas below keywords that contain schemas; other values, such as examples, stay the same. */
   #member(key: string, member: unknown): unknown {
     if (typeof member !== 'object' || member === null) return member;
     if (['items', 'additionalProperties', 'not', 'propertyNames', 'contains'].includes(key)) return this.schema(member);

@@ -36,7 +36,7 @@ const getShelf: Route<undefined> = {
       sunset: new Date('2030-12-05'),
       instead: 'List them.',
       page: '/docs/deprecation',
-      successor: () => '/shelves',
+      successor: '/shelves',
     },
     extensions: { 'x-hideTryItPanel': true },
     examples: [
@@ -142,7 +142,7 @@ function documentOf(routes: readonly Route<never>[], change: Partial<ApiDescript
 const entryOf = (status: number) => ({ status, message: 'No.', meaning: 'It is not possible.', remedy: 'None.' });
 const responseRef = (name: string) => ({ $ref: `#/components/responses/${name}` });
 
-/** The object itself, or the one that it refers to. */
+/** Returns the object, or its target if it is a reference. */
 // biome-ignore lint/suspicious/noExplicitAny: tests look into it freely
 function follow(document: any, object: any) {
   const path = object.$ref?.slice(2).split('/') ?? [];

@@ -1,10 +1,9 @@
 import { descriptionWithLimits, type Route } from '../route.ts';
 import { Components } from './components.ts';
-import { ErrorResponses } from './error-responses.ts';
+import { DocumentedErrors } from './error-responses.ts';
 import { bodyOf, parametersOf } from './request.ts';
 import { responsesOf } from './responses.ts';
-import type { ApiDescription } from './types.ts';
-import { webhooksOf } from './webhooks.ts';
+import type { ApiDescription, WebhookRequest } from './types.ts';
 
 /**
  * Returns the OpenAPI 3.1 document of an API: each operation with its statuses, error codes, headers and examples.
@@ -15,7 +14,7 @@ import { webhooksOf } from './webhooks.ts';
  */
 export function openApiOf(description: ApiDescription): object {
   const components = new Components();
-  const errors = new ErrorResponses(description, components);
+  const errors = new DocumentedErrors(description, components);
   const { webhooks } = description;
   const used = new Set(description.routes.map(route => route.tag));
   const paths: Record<string, Record<string, object>> = {};
@@ -48,7 +47,7 @@ function operationOf(
   route: Route<never>,
   description: ApiDescription,
   components: Components,
-  errors: ErrorResponses,
+  errors: DocumentedErrors,
 ): object {
   const { scope } = route.access;
   return {
@@ -68,4 +67,33 @@ function operationOf(
     ...(route.stability !== 'stable' && { 'x-stability': route.stability }),
     ...route.extensions,
   };
+}
+
+/** Returns the `webhooks` of a document: the requests that receivers get. */
+function webhooksOf(
+  requests: Readonly<Record<string, WebhookRequest>>,
+  tag: string,
+  components: Components,
+): Record<string, object> {
+  return Object.fromEntries(
+    Object.entries(requests).map(([name, { summary, description, headers, schema, responses }]) => {
+      const parameters = Object.entries(headers).map(([header, says]) =>
+        components.parameter(header, { name: header, in: 'header', required: true, ...says }),
+      );
+      const post = {
+        operationId: `receive${name.charAt(0).toUpperCase()}${name.slice(1)}`,
+        tags: [tag],
+        summary,
+        description,
+        // The service sends no API key; receivers check the signature.
+        security: [],
+        parameters,
+        requestBody: { required: true, content: { 'application/json': { schema: components.schema(schema) } } },
+        responses: Object.fromEntries(
+          Object.entries(responses).map(([status, meaning]) => [status, { description: meaning }]),
+        ),
+      };
+      return [name, { post }];
+    }),
+  );
 }

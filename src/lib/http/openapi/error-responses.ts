@@ -6,12 +6,12 @@ import { conflictHeader, errorHeaders } from './headers.ts';
 import type { ApiDescription } from './types.ts';
 
 /** The error responses of all operations. Operations with the same codes refer to the same response. */
-export class ErrorResponses {
+export class DocumentedErrors {
   readonly #description: ApiDescription;
   readonly #components: Components;
-  /** The codes of the responses that were named, by name. */
+  /** The codes of each named response, by its name. */
   readonly #named = new Map<string, string>();
-  /** The codes of all operations with a status, by status. */
+  /** The codes that all operations with a status share, by status. */
   readonly #common = new Map<number, ReadonlySet<string>>();
 
   constructor(description: ApiDescription, components: Components) {
@@ -44,8 +44,8 @@ export class ErrorResponses {
   }
 
   /**
-   * Returns the name of the response with these codes: its only code, or its status with the last uncommon one; with all
-   * uncommon ones if another response has that name.
+   * Returns the name of the response with these codes: its only code, or its status with the last uncommon code. If
+   * another response has that name, the name contains all uncommon codes.
    */
   #nameOf(status: number, codes: readonly string[]): string {
     if (codes.length === 1) return pascalCase(codes[0]!);

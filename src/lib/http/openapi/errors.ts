@@ -37,7 +37,7 @@ const exampleError = {
 
 /**
  * Returns the schema of errors as `application/problem+json` (RFC 9457).
- * @param pagesUrl the URL below which the pages on error codes are
+ * @param pagesUrl the base URL of the pages on error codes
  */
 export const problemSchema = (pagesUrl: string) => ({
   $id: 'Problem',

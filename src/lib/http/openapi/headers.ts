@@ -1,3 +1,4 @@
+import { IDEMPOTENCY_KEY_LENGTH_MAX } from '../route.ts';
 import { HEADER_BYTES_MAX } from '../server/options.ts';
 import type { Header } from './types.ts';
 
@@ -27,7 +28,7 @@ export const appliedHeader = {
 
 export const replayedHeader = {
   'Idempotency-Replayed': header(
-    '`true` if the response is the stored one of an earlier request with the same `Idempotency-Key`.',
+    '`true` if the response is the stored response of an earlier request with the same `Idempotency-Key`.',
     { type: 'string', enum: ['true'] },
   ),
 };
@@ -35,7 +36,7 @@ export const replayedHeader = {
 const seconds = { type: 'integer', minimum: 1 };
 const retryHeader = { 'Retry-After': header('Seconds to wait before a retry, at least 1.', seconds) };
 
-/** `Retry-After` of conflicts: some end at a known time. */
+/** `Retry-After` of conflicts that end at a known time. */
 export const conflictHeader = header('Seconds to wait before a retry, if that is known.', seconds);
 
 export const errorHeaders: Record<number, Record<string, Header>> = {
@@ -49,16 +50,16 @@ function text(example: string): object {
 }
 
 /**
- * What the schemas of request headers have besides their type. A client that sends the first example of each with every
- * request, such as Postman, gets the response of a request without them.
+ * Members of request header schemas besides the type. Some clients, such as Postman, send the first example of each
+ * header with every request; the response must be the same as without the header.
  */
 export const requestHeaderSchemas: Record<string, object> = {
   Prefer: { maxLength: HEADER_BYTES_MAX, examples: ['handling=strict'] },
   'Idempotency-Key': {
     minLength: 1,
-    maxLength: 255,
+    maxLength: IDEMPOTENCY_KEY_LENGTH_MAX,
     pattern: '^[\\x21-\\x2B\\x2D-\\x7E]*$',
-    // A collection sends its examples many times: Postman replaces this one with a new UUID for each request.
+    // Collections send their examples many times: Postman replaces this one with a new UUID for each request.
     examples: ['{{$guid}}', '8e03978e-40d5-43e8-bc93-6894a57f9324'],
   },
   'If-Match': {

@@ -23,7 +23,7 @@ export function parametersOf(
   const required = new Set(route.query?.required as readonly string[] | undefined);
   const query = Object.entries(route.query?.properties ?? {}).map(([name, property]) => {
     const { description, default: byDefault, ...rest } = property as Schema;
-    // The description of a named schema belongs to the component.
+    // A named schema has its description in the component.
     const schema = nameOf(property) === undefined ? rest : (property as Schema);
     const shown = byDefault !== undefined || schema.examples !== undefined;
     const example = shown ? undefined : queryExample(route, name, schema);
@@ -36,7 +36,7 @@ export function parametersOf(
       schema: {
         ...components.schema(schema),
         ...(byDefault !== undefined && { default: byDefault }),
-        // Not the example of the parameter, with which Swagger UI would fill its form.
+        // This is not the example of the parameter, because Swagger UI would fill its form with that.
         ...(example !== undefined && { examples: [example] }),
       },
     });
@@ -80,7 +80,7 @@ export function bodyOf(route: Route<never>, components: Components): object {
   };
 }
 
-/** Returns the examples whose response is a success. */
+/** Returns the examples with a successful response. */
 export function successful(route: Route<never>): Example[] {
   return route.examples.filter(example => example.code === undefined);
 }
@@ -93,7 +93,7 @@ function queryExample(route: Route<never>, name: string, schema: Schema): unknow
   return items ? given?.map(text => typed(text, items)) : given && typed(given[0]!, schema);
 }
 
-/** Returns the value of a parameter by the type of its schema. */
+/** Converts the text of a parameter to the type of its schema. */
 function typed(text: string, schema: object): unknown {
   const { type } = schema as { type?: unknown };
   if (type === 'boolean') return text === 'true';

@@ -1,6 +1,6 @@
 import { type Route, type Success, takesIdempotencyKey } from '../route.ts';
 import { type Components, examplesOf } from './components.ts';
-import type { ErrorResponses } from './error-responses.ts';
+import type { DocumentedErrors } from './error-responses.ts';
 import {
   appliedHeader,
   deprecationHeaders,
@@ -17,7 +17,7 @@ export function responsesOf(
   route: Route<never>,
   description: ApiDescription,
   components: Components,
-  errors: ErrorResponses,
+  errors: DocumentedErrors,
 ): Record<string, object> {
   const common = components.headers({ ...description.headers, ...(route.deprecation && deprecationHeaders) });
   const responses: Record<string, object> = {};

@@ -1,10 +1,10 @@
 import type { ErrorEntry } from '../problem.ts';
 import type { Example, Route } from '../route.ts';
 
-/** What an OpenAPI document is built from. */
+/** The input of an OpenAPI document. */
 export interface ApiDescription {
   readonly info: Readonly<Record<string, unknown>>;
-  /** Base URLs; that of the address that serves the document is first. */
+  /** Base URLs, first that of the address that serves the document. */
   readonly servers: readonly Server[];
   /** All tags in the order of the document; unused ones are omitted. */
   readonly tags: readonly { readonly name: string; readonly description: string }[];
@@ -14,17 +14,17 @@ export interface ApiDescription {
   readonly bearer: string;
   readonly routes: readonly Route<never>[];
   readonly errors: Readonly<Record<string, ErrorEntry>>;
-  /** The URL below which the pages on error codes are, without a trailing slash. */
+  /** The base URL of the pages on error codes, without a trailing slash. */
   readonly pagesUrl: string;
   /** Returns every error code of a route, including those that all routes share. */
   codesOf(route: Route<never>): readonly string[];
-  /** The headers of every response, whatever its status. */
+  /** The headers of every response with any status. */
   readonly headers: Readonly<Record<string, Header>>;
-  /** The requests that the service sends to receivers, by name, and their tag; left out if no operation has the tag. */
+  /** The requests that the service sends to receivers, by name, and their tag. Omitted if no operation has the tag. */
   readonly webhooks?: { readonly tag: string; readonly requests: Readonly<Record<string, WebhookRequest>> };
-  /** The schemas of request headers of its own, by name. */
+  /** The schemas of request headers other than plain strings, by name. */
   readonly headerSchemas?: Readonly<Record<string, object>>;
-  /** Returns the recorded response to an example, if there is one. */
+  /** Returns the recorded response to an example, if it was recorded. */
   responseTo?(route: Route<never>, example: Example): unknown;
 }
 
@@ -40,7 +40,7 @@ export interface WebhookRequest {
   readonly headers: Readonly<Record<string, Header>>;
   /** The schema of its JSON body. */
   readonly schema: object;
-  /** What each status of the receiver's response means. */
+  /** The meaning of each status of the receiver's response. */
   readonly responses: Readonly<Record<string, string>>;
 }
 

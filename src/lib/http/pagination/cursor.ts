@@ -7,7 +7,7 @@ export interface Position {
   readonly key?: string | undefined;
 }
 
-/** The position at which a page begins, and the direction in which the page is read. */
+/** The position and the direction in which a page is read. */
 export interface CursorPosition extends Position {
   /** Whether the page ends before the position instead of beginning after it. */
   readonly backward: boolean;
@@ -23,7 +23,7 @@ export function encodeCursor(list: readonly unknown[], { backward, id, key }: Cu
 }
 
 /**
- * Returns the position that a cursor holds, or `undefined` for a text that is no cursor of this list.
+ * Returns the position that a cursor holds, or `undefined` if the text is not a cursor of this list.
  * @param keyed whether the list is sorted by a column other than the id
  */
 export function decodeCursor(list: readonly unknown[], cursor: string, keyed = false): CursorPosition | undefined {
@@ -44,7 +44,7 @@ export function decodeListToken(list: readonly unknown[], text: string, count: n
   return version === VERSION && digest === digestOf(list) ? values : undefined;
 }
 
-/** Returns the `invalid_parameter` error for a cursor that does not belong to the list. */
+/** Returns the `invalid_parameter` error for a cursor of another list. */
 export function invalidCursor(): Problem {
   return invalidParameter(
     'cursor',
@@ -72,7 +72,10 @@ export function decodeOpaque(text: string, count: number): unknown[] | undefined
   }
 }
 
-/** Returns a short hash that binds a cursor to its list. A collision would only open another list of the same caller. */
+/**
+ * Returns a short hash that binds a cursor to its list. After a collision, a caller could only use a cursor of another
+ * list of their own.
+ */
 function digestOf(values: readonly unknown[]): string {
   return createHash('sha256').update(JSON.stringify(values)).digest('base64url').slice(0, 8);
 }

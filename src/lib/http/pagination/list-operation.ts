@@ -5,7 +5,7 @@ import { type PageLinks, pageHeaders } from './page-links.ts';
 import type { PageRequest } from './paginate.ts';
 import type { ScanRequest } from './scan-queue.ts';
 
-/** A request for one page: filters and page apart, beside what every request has. */
+/** A request for one page, with the filters apart from `limit` and `cursor`. */
 export interface ListRequest<Context, Filters, Path> extends RouteRequest<Context, unknown, unknown, Path> {
   /** The query parameters without `limit` and `cursor`. */
   readonly filters: Filters;
@@ -14,20 +14,20 @@ export interface ListRequest<Context, Filters, Path> extends RouteRequest<Contex
   readonly wantsTotal: boolean;
 }
 
-/** What the handler of a list returns. */
+/** The result of the handler of a list. */
 export interface ListResult extends PageLinks {
   /** The response body: the items as callers see them. */
   readonly rows: readonly unknown[];
-  /** The number of items on all pages, if the caller requested it and the list can tell. */
+  /** The number of items on all pages, if the caller requested it and the list can count them. */
   readonly total?: number | undefined;
   /** More response headers, names and values in turn. */
   readonly headers?: readonly string[];
 }
 
-/** The definition of a list operation; everything that lists have in common is left out. */
+/** The definition of a list operation, without the parts that all lists share. */
 export interface ListDefinition<Context, Filters, Parameters>
   extends Pick<Operation<Context>, 'summary' | 'description' | 'limits' | 'extensions' | 'examples'> {
-  /** What the list contains, in the plural: `holds`. */
+  /** The items of the list, in the plural: `holds`. */
   readonly noun: string;
   readonly parameters?: Parameters;
   /** One query parameter per property. */
@@ -38,11 +38,14 @@ export interface ListDefinition<Context, Filters, Parameters>
   readonly response?: string;
   /** Whether the list has no links to previous pages. */
   readonly forwardOnly?: true;
-  /** Documents for which filters `Prefer: count=exact` returns the total; such requests are ignored without it. */
+  /**
+   * Documents the filters for which `Prefer: count=exact` returns the total. Without it, the list ignores such
+   * requests.
+   */
   readonly total?: string;
-  /** Response headers of its own, with their descriptions. */
+  /** Additional response headers, with their descriptions. */
   readonly responseHeaders?: Readonly<Record<string, string>>;
-  /** The error codes of its own. */
+  /** Additional error codes. */
   readonly errors?: readonly string[];
 }
 
@@ -57,7 +60,7 @@ export function listOperationsOver<Context extends ScanRequest['context']>() {
   >(
     definition: ListDefinition<Context, Filters, Parameters> & {
       handle(request: ListRequest<Context, Static<TObject<Filters>>, PathOf<Parameters>>): MaybePromise<ListResult>;
-      /** Responds in place of the handler, for example from a cache; `respond` runs the handler. */
+      /** Responds instead of the handler, for example from a cache; `respond` runs the handler. */
       intercept?(
         request: RouteRequest<Context, Static<TObject<Filters>>, unknown, unknown>,
         respond: () => Promise<RouteResponse>,
@@ -114,7 +117,8 @@ async function respondWith<Context extends ScanRequest['context']>(
   return { body: result.rows, headers };
 }
 
-const LIMIT_DEFAULT = 20;
+/** The default number of items on a page. */
+export const LIMIT_DEFAULT = 20;
 const LIMIT_MAX = 100;
 
 const Limit = Type.Optional(
@@ -141,7 +145,7 @@ const COUNT = '`count=exact` returns the total in `X-Total-Count`.';
 const COUNTED = 'present if `count=exact` was applied.';
 const STRICT = '`handling=strict` rejects unknown parameters.';
 
-/** Returns the canonical URL of a resource: its path may have been sent in another spelling. */
+/** Returns the canonical URL of a resource: the request may have spelled its path differently. */
 function resourceUrl({ baseUrl, routePath, path }: AnyRequest<unknown>): string {
   return baseUrl + routePath.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(path[name])));
 }

@@ -6,7 +6,7 @@ export interface PageLinks {
 
 /**
  * Returns the headers that link a page to the others: `Link` (RFC 8288) with `first`, `prev` and `next`, and `x-next`
- * with the bare URL of `next`. A link without a page is absent.
+ * with the bare URL of `next`. A link is absent if its page does not exist.
  * @param url the URL of the page, with its query
  * @param known the parameters of the operation: links repeat no others, which may contain a key by mistake
  */

@@ -4,7 +4,7 @@ import { decodeCursor } from './cursor.ts';
 import { type ListSource, type Page, paginate, type Scan } from './paginate.ts';
 import { ScanQueue } from './scan-queue.ts';
 
-/** A list of 45,000 rows; every thousandth matches its filter. */
+/** A list of 45,000 rows; the filter matches every thousandth. */
 const ROWS = 45_000;
 const matching = Array.from({ length: ROWS / 1000 }, (_, index) => ({ id: (index + 1) * 1000 }));
 const list = ['rows'];
@@ -132,7 +132,7 @@ describe('paginate', () => {
   });
 });
 
-/** Follows the links of a list to its end; the pages come in the order of the list. */
+/** Follows the links of a list to its end. Returns the pages in the order of the list. */
 async function readAll<Row extends { readonly id: number }>(
   source: Omit<ListSource<Row>, 'page'>,
   limit: number,

@@ -9,9 +9,9 @@ export interface PageRequest {
   readonly limit: number;
   /** The position to continue from; the first page if absent. */
   readonly cursor?: string | undefined;
-  /** The request that the page is for: its scan waits for its turn. */
+  /** The request for the page. Its scan waits in the scan queue. */
   readonly request?: ScanRequest | undefined;
-  /** The rows that the page may still scan, where several lists fill it; otherwise 20,000. */
+  /** The rows that the page may still scan, if it consists of several lists; otherwise 20,000. */
   readonly budget?: ScanBudget | undefined;
 }
 
@@ -25,16 +25,16 @@ export function scanBudget(rows = SCAN_LIMIT): ScanBudget {
   return { left: rows };
 }
 
-/** One page of a list, with the cursors of its neighbors. */
+/** One page of a list, with the cursors of the pages before and after it. */
 export interface Page<Row> extends PageLinks {
   readonly rows: Row[];
 }
 
 /** The range of rows that a page reads. Pass it to the query as its parameters, together with those of the filters. */
 export interface Scan {
-  /** Whether the page is read against the order of the list. */
+  /** Whether the page is read in reverse order of the list. */
   readonly backward: boolean;
-  /** Whether ids (and sort keys) fall in reading order. */
+  /** Whether ids (and sort keys) decrease in reading order. */
   readonly descending: boolean;
   /** The page begins after this position; absent on the first page. */
   readonly from: Position | undefined;
@@ -42,15 +42,15 @@ export interface Scan {
   readonly fromId: number;
   /** The page reads up to this position, inclusive; absent if it may read the whole list. */
   readonly end: Position | undefined;
-  /** The id of `end`; without one an id that follows every other in reading order. */
+  /** The id of `end`; if `end` is absent, an id that follows every other in reading order. */
   readonly endId: number;
-  /** The maximum number of rows to return: one more than the page shows, which proves that another page follows. */
+  /** The maximum number of rows to return: one more than the page shows, to find out whether another page follows. */
   readonly rows: number;
   /** The maximum number of rows to scan. */
   readonly scanLimit: number;
 }
 
-/** A range of ids: after one, up to another. */
+/** A range of ids: greater than `after`, at most `upTo`. */
 export interface IdRange {
   readonly after: number;
   readonly upTo: number;
@@ -63,17 +63,19 @@ export interface ListSource<Row extends { readonly id: number }> {
   readonly page: PageRequest;
   /** Whether the list starts with the highest id or key. */
   readonly descending?: boolean;
-  /** The range of an ascending list by id: after one id, up to another. */
+  /** The range of ids of an ascending list by id. */
   readonly range?: IdRange | undefined;
   /** Returns the column that the list is sorted by before the id. */
   sortKey?(row: Row): string;
-  /** Converts between an id and the number that cursors hold, for lists whose earlier releases stored another number. */
+  /**
+   * Converts between an id and the number in cursors, for lists whose cursors held another number in earlier releases.
+   */
   cursorId?(id: number): number;
   /** Returns up to `scan.rows` rows after `scan.from`, up to `scan.end`, in reading order. */
   rows(scan: Scan): MaybePromise<readonly Row[]>;
   /**
-   * Returns the position of the row number `scan.scanLimit` after `scan.from`, before the filters that no index covers.
-   * Lists that an index covers leave it out: they scan no row that they do not return.
+   * Returns the position of row number `scan.scanLimit` after `scan.from`, counted without the filters that no index
+   * covers. Absent for lists that an index covers: they scan only rows that they return.
    */
   end?(scan: Scan): MaybePromise<Position | undefined>;
 }
@@ -81,8 +83,8 @@ export interface ListSource<Row extends { readonly id: number }> {
 /**
  * Returns one page of a list. Every list of the product uses it: forward and backward, by id or by another column.
  *
- * A list with `end` scans 500 rows and, if these do not fill the page, waits in the `ScanQueue` for each further 2,000, up
- * to 20,000 in all. The page may then be short or empty and still have a next page.
+ * A list with `end` scans 500 rows and, if these do not fill the page, waits in the `ScanQueue` for each further 2,000,
+ * up to 20,000 in all. The page may then be short or empty and still have a next page.
  * @throws {Problem} `invalid_parameter` for a cursor that does not belong to the list; `overloaded`
  */
 export async function paginate<Row extends { readonly id: number }>(source: ListSource<Row>): Promise<Page<Row>> {
@@ -100,7 +102,7 @@ export async function paginate<Row extends { readonly id: number }>(source: List
   const rows = found.rows.slice(0, page.limit);
   const last = found.rows.length > page.limit ? positionOf(rows.at(-1)!) : found.end;
   const ahead = last && encode(backward, last);
-  // Without rows, the page in the other direction begins with `from`: it continues from the position just before it.
+  // Without rows, the page in the other direction begins with `from`, so continue from the position just before it.
   const first = from && { id: falling ? from.id - 1 : from.id + 1, key: from.key };
   const behind = first && encode(!backward, rows[0] === undefined ? first : positionOf(rows[0]));
   return backward ? { rows: rows.reverse(), next: behind, previous: ahead } : { rows, next: ahead, previous: behind };
@@ -110,7 +112,7 @@ export async function paginate<Row extends { readonly id: number }>(source: List
 const ROWS_FIRST = 500;
 /** The rows of each later read, which takes a few milliseconds. */
 const ROWS_PER_TURN = 2000;
-/** The most rows that a page scans, which bounds the time of a request. */
+/** The maximum number of rows that a page scans, which bounds the time of a request. */
 export const SCAN_LIMIT = 20_000;
 
 function rangeOf(
@@ -141,7 +143,7 @@ async function find<Row extends { readonly id: number }>(source: ListSource<Row>
   return enough ? found : scanOn(source, range, found, budget);
 }
 
-/** Reads on from where the first rows of a page end. */
+/** Scans further rows after the first ones of a page. */
 async function scanOn<Row extends { readonly id: number }>(
   source: ListSource<Row>,
   range: Scan,

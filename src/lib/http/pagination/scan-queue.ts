@@ -8,28 +8,28 @@ interface ScanCaller {
 }
 
 export interface ScanQueueOptions {
-  /** How many scans may read at the same time: 1 where reads block the event loop. */
+  /** How many scans may read at the same time: 1 if reads block the event loop. */
   readonly atOnce: number;
   /** Returns how many scans the account of a caller may have in progress. */
   maxOf(caller: ScanCaller): number;
 }
 
-/** What a scan needs to know of its request. */
+/** The parts of a request that a scan uses. */
 export interface ScanRequest {
   /** Without a queue, as on the command line, scans never wait. */
   readonly context: { readonly scans?: ScanQueue };
   readonly caller: ScanCaller;
   /** The connection of the client. */
   readonly connection: { readonly destroyed: boolean; readonly readableEnded: boolean };
-  /** Called for each turn of its scans. */
+  /** Called for each read of its scans. */
   onTurn?(): void;
 }
 
 /** A scan in progress. It ends when it is disposed. */
 export interface QueuedScan extends Disposable {
   /**
-   * Waits until the scan may read its next rows, which should take a few milliseconds at most. Returns false if the client
-   * has closed the connection or its side of it: then the scan should end with what it has.
+   * Waits until the scan may read its next rows, which should take a few milliseconds at most. Returns false if the
+   * client has closed the connection or its side of it: then the scan should end with the rows it has.
    */
   turn(): Promise<boolean>;
 }
@@ -39,7 +39,7 @@ export interface QueuedScan extends Disposable {
  *
  * In each turn of the event loop, `atOnce` scans read at most, in turn by account, so that other requests are served in
  * between and no account delays the scans of the others by more than one read. An account that has as many scans in
- * progress as it may have gets 503. It may not have more than are still free of `SCANS_MAX`, so no account takes more
+ * progress as it may have gets 503. It may not have more than are still free of `SCANS_MAX`, so no account gets more
  * than half of them.
  */
 export class ScanQueue {
@@ -79,7 +79,7 @@ export class ScanQueue {
     this.#count(accountId, 1);
     let slot: Slot | undefined;
     const releaseSlot = () => {
-      // In the next turn of the event loop, which serves other requests first.
+      // The next turn of the event loop serves other requests first.
       if (slot !== undefined) setImmediate(slot.release);
     };
     return {
@@ -105,14 +105,14 @@ export class ScanQueue {
   }
 }
 
-/** Begins the scan of a request. Throws `overloaded`. */
+/** Starts the scan of a request. Throws `overloaded`. */
 export function startScan(request: ScanRequest | undefined): QueuedScan {
   return request?.context.scans?.start(request) ?? unqueued;
 }
 
 /**
- * Throws `overloaded` if a request could not begin a scan now. Lists that may have to scan call it before they read, so
- * that requests in vain cost little.
+ * Throws `overloaded` if a request could not start a scan now. Lists that may have to scan call it before they read, so
+ * that rejecting a request costs little.
  */
 export function requireScanRoom(request: ScanRequest | undefined): void {
   request?.context.scans?.requireRoom(request.caller);

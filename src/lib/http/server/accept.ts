@@ -3,7 +3,7 @@ export function wantsProblemJson(accept: string | undefined): boolean {
   return accept !== undefined && parse(accept).some(({ range, q }) => range === 'application/problem+json' && q > 0);
 }
 
-/** Reports whether an `Accept` header prefers HTML to JSON, as those of browsers do (RFC 9110, 12.5.1). */
+/** Reports whether an `Accept` header prefers HTML to JSON, like those of browsers (RFC 9110, 12.5.1). */
 export function prefersHtml(accept: string | undefined): boolean {
   if (accept === undefined) return false;
   const ranges = parse(accept);

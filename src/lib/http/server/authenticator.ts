@@ -2,18 +2,18 @@ import type { MaybePromise } from '../../maybe-promise.ts';
 import type { Problem } from '../problem.ts';
 import type { Caller } from '../route.ts';
 
-/** What a request is authenticated by. */
+/** The parts of a request that authentication uses. */
 export interface Credentials {
   /** The `Authorization` header as it was sent. */
   readonly authorization: string | undefined;
-  /** Returns the client's address, as the trusted proxies forward it. */
+  /** Returns the client's address, as reported by trusted proxies. */
   address(): string;
 }
 
 /** An existing key, and its account. */
 export type KeyOwner = Pick<Caller, 'keyId' | 'accountId'>;
 
-/** The result, with the rate limit headers (names and values in turn) that the response carries in any case. */
+/** The result, with the rate limit headers of the response (names and values in turn). */
 export type AuthenticationResult =
   | {
       readonly authenticated: true;
@@ -37,12 +37,12 @@ export interface Authenticator {
   /** Authenticates one request and counts it. */
   authenticate(credentials: Credentials): MaybePromise<AuthenticationResult>;
   /**
-   * Takes back the count of a request that is rejected because the server is overloaded.
+   * Reverses the count of a request that is rejected because the server is overloaded.
    * @returns the rate limit headers of its response
    */
   uncount(caller: Caller, countedAt: number): MaybePromise<readonly string[]>;
   /**
-   * Reports whether an authenticated caller would still be, with this scope: for streams that last. Counts nothing.
+   * Reports whether an authenticated caller is still allowed this scope; for long streams. Does not count a request.
    * @param scope the scope that the operation requires, if any
    */
   isStillAuthorized(caller: Caller, scope: string | undefined): MaybePromise<boolean>;

@@ -18,7 +18,10 @@ const documentation = {
   examples: [],
 } as const;
 
-/** A route that answers what a test gives it; its body holds what it was sent. @param etag `null` if it creates */
+/**
+ * Returns a route whose response a test sets; its body contains the request's parts.
+ * @param etag `null` if it creates
+ */
 function answering(
   method: Route<null>['method'],
   more: Partial<Route<null>> = {},
@@ -315,7 +318,7 @@ describe('a write to a resource with an ETag', () => {
         'precondition_required',
       );
       assert.equal(ask(change, { 'if-match': '"1.1"' }, undefined, required).status, 200);
-      // It never overwrites: a version that exists fails it.
+      // It never overwrites: it fails if a version exists.
       assert.equal(
         codeOf(() => ask(change, { 'if-none-match': '*' }, undefined, required)),
         'precondition_failed',

@@ -17,44 +17,49 @@ import {
 import type { Authenticator } from './authenticator.ts';
 import { contentEtag, isKnown, requirePreconditions } from './conditional.ts';
 import type { Exchange } from './exchange.ts';
-import { NotJson, parseJson } from './json.ts';
+import { type NotJson, parseJson } from './json.ts';
 import { noPreferences, parsePrefer } from './prefer.ts';
 import type { EncodedResponse } from './responses.ts';
 import { BodyReader, integerOf, QueryReader } from './validation.ts';
 
-/** What all routes of a server share. */
+/** The options that all routes of a server share. */
 export interface BindingOptions<Context> {
   /** The path of the API, which comes before the paths of its routes: `/v1`, or ''. */
   readonly prefix: string;
   readonly authenticator: Authenticator;
   /** Returns the context of a caller's request. */
   contextOf(caller: Caller, route: Route<Context>): Context;
-  /** Whether PUT, PATCH and DELETE of resources that have an entity tag must send `If-Match`. */
+  /** Whether PUT, PATCH and DELETE require `If-Match` if the resource has an entity tag. */
   readonly requireIfMatch?: boolean;
   /**
-   * Called before an invalid body is rejected, if the operation takes an Idempotency-Key; what it throws is the response
-   * instead. The request's body is what could be parsed as JSON, `undefined` if nothing could.
+   * Called before an invalid body is rejected, if the operation takes an Idempotency-Key. If it throws, its error is
+   * the response. The request's body is the parsed JSON, or `undefined` if it is not JSON.
    */
   beforeInvalidBody?(request: AnyRequest<Context>): Promise<void> | undefined;
 }
 
-/** What a route reads of a request. */
-type Incoming = Omit<Exchange, 'request' | 'response' | 'headers' | 'countedAt' | 'receivedMs' | 'tls'> & {
+/** The parts of a request that a route reads. */
+type Incoming = Omit<
+  Exchange,
+  'request' | 'response' | 'headers' | 'countedAt' | 'bodyBytes' | 'receivedMs' | 'tls'
+> & {
   readonly request: Pick<IncomingMessage, 'headers'> & { readonly socket: ScanRequest['connection'] };
 };
 
 type AnyRequest<Context> = RouteRequest<Context, unknown, unknown, unknown>;
 
 const noHeaders: readonly string[] = [];
+const noBytes: Buffer = Buffer.alloc(0);
+const noValues: Readonly<Record<string, unknown>> = {};
 
-/** The query and the body of operations without: all parameters and members are unknown. */
+/** The schema of operations without a query or body: all parameters and members are unknown. */
 const nothing = Type.Object({});
 const noMembers = new BodyReader(nothing);
 
 /** A route with its schemas compiled: validates requests, calls the handler, and encodes its responses. */
 export class BoundRoute<Context> {
   readonly route: Route<Context>;
-  /** Whether the body of requests is read, which the operation may ignore. */
+  /** Whether to read the body of requests, even if the operation ignores it. */
   readonly takesBody: boolean;
   readonly #options: BindingOptions<Context>;
   readonly #parameters: readonly BoundParameter[];
@@ -65,7 +70,7 @@ export class BoundRoute<Context> {
   /** The start of the deprecation's `Link` under the public URL of the last request. */
   #deprecationLink: { readonly publicUrl: string; readonly start: string } | undefined;
 
-  /** @throws {Error} when the route does not state who may call it */
+  /** @throws {Error} when the route lacks `access` */
   constructor(route: Route<Context>, options: BindingOptions<Context>) {
     if (route.access?.key !== true) {
       throw new Error(`The route ${route.operationId} does not state who may call it.`);
@@ -81,16 +86,15 @@ export class BoundRoute<Context> {
     }));
     this.#query = new QueryReader(route.query ?? nothing);
     this.#body = route.body ? new BodyReader(route.body) : noMembers;
-    // A POST is a step, such as an approval, which names the state that it starts from.
+    // A POST that changes a state, such as an approval, names the state that it starts from.
     this.#requiresIfMatch = options.requireIfMatch === true && route.conditional === true && route.method !== 'POST';
     const { since, sunset } = route.deprecation ?? {};
     this.#deprecation = since ? ['Deprecation', `@${since.getTime() / 1000}`, 'Sunset', sunset!.toUTCString()] : [];
   }
 
-  /** Returns the headers of every response of the route: those of its deprecation. */
-  headers({ parameters, publicUrl }: Pick<Exchange, 'parameters' | 'publicUrl'>): readonly string[] {
-    const { deprecation } = this.route;
-    if (deprecation === undefined) return noHeaders;
+  /** Returns the headers of every response of a deprecated route. */
+  deprecationHeaders({ parameters, publicUrl }: Pick<Exchange, 'parameters' | 'publicUrl'>): readonly string[] {
+    const deprecation = this.route.deprecation!;
     if (this.#deprecationLink?.publicUrl !== publicUrl) {
       const page = `<${publicUrl}${deprecation.page}>`;
       const type = 'type="text/html"';
@@ -98,13 +102,19 @@ export class BoundRoute<Context> {
       const start = `${page}; rel="deprecation"; ${type}, ${page}; rel="sunset"; ${type}, ${successor}`;
       this.#deprecationLink = { publicUrl, start };
     }
-    const link = `${this.#deprecationLink.start}${deprecation.successor(parameters)}>; rel="successor-version"`;
+    const path = deprecation.successor.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(parameters[name] ?? ''));
+    const link = `${this.#deprecationLink.start}${path}>; rel="successor-version"`;
     return this.#deprecation.concat('Link', link);
+  }
+
+  /** Returns the content type of a success that is not JSON. */
+  contentTypeOf(status: number): string {
+    return this.route.successes.find(success => success.status === status)?.contentType ?? '';
   }
 
   /**
    * Validates an authenticated request and calls the handler.
-   * @throws {Problem} for an invalid request; and whatever the handler throws
+   * @throws {Problem} for an invalid request; also any error of the handler
    */
   handle(
     {
@@ -117,16 +127,16 @@ export class BoundRoute<Context> {
       caller,
       address,
     }: Incoming,
-    bytes: Buffer | undefined,
+    bytes = noBytes,
     upload?: AsyncIterable<Buffer>,
   ): MaybePromise<EncodedResponse> {
     const { authenticator, contextOf, prefix } = this.#options;
     const { route } = this;
     const prefer = headers['prefer'] === undefined ? noPreferences : parsePrefer(headers['prefer'] as string);
     const strict = prefer.get('handling') === 'strict';
-    const pathValues = this.#readPath(parameters);
+    const pathValues = this.#parameters.length > 0 ? this.#readPath(parameters) : noValues;
     const query = search.length > 1 ? this.#readQuery(search, strict) : {};
-    // `If-None-Match: *` only creates, so it overwrites no version.
+    // `If-None-Match: *` only creates, so it cannot overwrite a version.
     if (this.#requiresIfMatch && headers['if-match'] === undefined && headers['if-none-match'] !== '*') {
       const message = 'This operation requires If-Match: send the ETag of the version to change.';
       throw new Problem('precondition_required', 428, message);
@@ -141,7 +151,7 @@ export class BoundRoute<Context> {
       context: contextOf(caller!, route),
       caller: caller!,
       connection: socket,
-      header: name => headers[name] as string | undefined,
+      headers: headers as AnyRequest<Context>['headers'],
       operationId: route.operationId,
       requestId,
       origin: this.takesBody ? originOf(caller!, requestId, address, headers['traceparent']) : undefined,
@@ -176,42 +186,38 @@ export class BoundRoute<Context> {
     throw invalid('invalid_parameter', 'Invalid parameters', reading.errors);
   }
 
-  /** Returns the body with the reason to reject it, if there is one. Operations without a body schema take any body. */
-  #readBody(contentType: string | undefined, bytes: Buffer | undefined, strict: boolean): ReadBody {
+  /**
+   * Returns the body, and the reason to reject it if there is one. Operations without a body schema accept any body.
+   */
+  #readBody(contentType: string | undefined, bytes: Buffer, strict: boolean): ReadBody {
     const { body: schema, bodyOptional } = this.route;
-    if (bytes === undefined || bytes.length === 0) {
-      if (schema === undefined) return noBody;
-      if (bodyOptional) return this.#validateBody({}, strict);
+    const isEmpty = bytes.length === 0;
+    if (schema === undefined && isEmpty) return noBody;
+    if (schema === undefined && !strict) return { value: parseIgnored(bytes) };
+    let value: unknown = {};
+    if (!isEmpty || !bodyOptional) {
+      const accepted = this.route.method === 'PATCH' ? jsonOrPatchType : jsonType;
+      if (contentType === undefined || !accepted.test(contentType)) throw this.#notJsonType(contentType);
+      try {
+        value = parseJson(bytes);
+      } catch (error) {
+        return { value: undefined, problem: error as NotJson };
+      }
     }
-    if (schema === undefined && !strict) return { value: parseIgnored(bytes!) };
-    this.#requireJson(contentType);
-    try {
-      return this.#validateBody(parseJson(bytes ?? Buffer.alloc(0)), strict);
-    } catch (error) {
-      if (!(error instanceof NotJson)) throw error;
-      return { value: undefined, problem: new Problem('invalid_json', 400, error.message) };
-    }
-  }
-
-  #validateBody(value: unknown, strict: boolean): ReadBody {
     const reading = this.#body.read(value, strict);
     return 'value' in reading ? { value } : { value, problem: invalid('invalid_body', 'Invalid body', reading.errors) };
   }
 
-  /** A merge patch (RFC 7396) is accepted where one may be sent. */
-  #requireJson(contentType: string | undefined): void {
-    const takesPatch = this.route.method === 'PATCH';
-    const type = takesPatch ? contentType?.replace(mergePatchType, '$1application/json') : contentType;
-    if (type !== undefined && jsonType.test(type)) return;
-    const types = `application/json${takesPatch ? ' or application/merge-patch+json' : ''}`;
+  #notJsonType(contentType: string | undefined): Problem {
+    const types = `application/json${this.route.method === 'PATCH' ? ' or application/merge-patch+json' : ''}`;
     const message =
       contentType === undefined
         ? `The request has no Content-Type; it must be ${types}.`
         : `The Content-Type must be ${types}.`;
-    throw new Problem('invalid_content_type', 400, message);
+    return new Problem('invalid_content_type', 400, message);
   }
 
-  /** Throws `problem`, unless the Idempotency-Key belongs to another request: then throws that error. */
+  /** Throws `problem`, unless the Idempotency-Key was used for another request: then it throws that error. */
   #rejectBody(request: AnyRequest<Context>, problem: Problem): Promise<never> {
     const keyCheck = takesIdempotencyKey(this.route) ? this.#options.beforeInvalidBody?.(request) : undefined;
     if (keyCheck === undefined) throw problem;
@@ -221,14 +227,14 @@ export class BoundRoute<Context> {
   }
 
   /**
-   * Encodes a response, with the entity tag if it is that of a read, and evaluates the preconditions of a read.
+   * Encodes a response, adds the entity tag of a read, and evaluates the preconditions of a read.
    *
-   * A 304 has no other header of the route's own: the caller has those already (RFC 9110, 15.4.5).
+   * A 304 omits the route's other headers, because the caller has them already (RFC 9110, 15.4.5).
    * @throws {Problem} `precondition_failed`
    */
   #encode(response: RouteResponse, request: IncomingHttpHeaders, strict: boolean): EncodedResponse {
     const { status = this.route.successes[0].status, body, headers = noHeaders, stream, file } = response;
-    // `undefined` has no JSON.
+    // `JSON.stringify` returns `undefined` for `undefined`.
     const bytes = Buffer.isBuffer(body) ? body : (JSON.stringify(body) ?? '');
     let encoded: EncodedResponse = { status, bytes, headers, ...(stream && { stream }), ...file };
     if (!this.takesBody && stream === undefined) {
@@ -250,7 +256,7 @@ function originOf(
   address: string,
   traceHeader: string | string[] | undefined,
 ): RequestOrigin {
-  const { traceparent } = parseTraceparent(traceHeader) ?? {};
+  const traceparent = traceHeader === undefined ? undefined : parseTraceparent(traceHeader)?.traceparent;
   return { accountId, keyId, requestId, address, ...(traceparent !== undefined && { traceparent }) };
 }
 
@@ -260,7 +266,7 @@ interface BoundParameter extends PathParameter {
   readonly validator: Validator;
 }
 
-/** A body as it was parsed, and why it is rejected if it is not what the operation takes. */
+/** A parsed body, and the reason to reject it if it is invalid. */
 interface ReadBody {
   readonly value: unknown;
   readonly problem?: Problem;
@@ -268,7 +274,7 @@ interface ReadBody {
 
 const noBody: ReadBody = { value: undefined };
 
-/** Returns a body that the operation ignores: an Idempotency-Key compares requests by it. */
+/** Parses a body that the operation ignores, because an Idempotency-Key compares requests by their bodies. */
 function parseIgnored(bytes: Buffer): unknown {
   try {
     return parseJson(bytes);
@@ -288,7 +294,7 @@ function invalid(code: string, title: string, errors: readonly FieldError[]): Pr
   return new Problem(code, 400, `${title}. ${quoted.join(' ')}${more}`, { errors });
 }
 
-/** Adds `handling=strict` to `Preference-Applied`, which the route may have set itself (RFC 7240, 3). */
+/** Adds `handling=strict` to `Preference-Applied`, which the route may already have set (RFC 7240, 3). */
 function withStrict(headers: readonly string[]): readonly string[] {
   const index = headers.indexOf('Preference-Applied');
   if (index < 0) return headers.concat('Preference-Applied', 'handling=strict');
@@ -299,4 +305,5 @@ function withStrict(headers: readonly string[]): readonly string[] {
 const jsonType =
   /^\s*application\/json\s*(?:;\s*(?:(?:charset\s*=\s*(?:utf-?8|"utf-?8")|(?!charset\b)[\w!#$%&'*+.^`|~-]+\s*=\s*(?:[\w!#$%&'*+.^`|~-]+|"[^"]*"))\s*)?)*$/i;
 
-const mergePatchType = /^(\s*)application\/merge-patch\+json/i;
+/** The same, or a merge patch (RFC 7396), for PATCH. */
+const jsonOrPatchType = new RegExp(jsonType.source.replace('json', '(?:merge-patch\\+)?json'), 'i');

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { clientAddress, trustedProxies } from './client-address.ts';
+import { clientAddress, type TrustedProxies, trustedProxies } from './client-address.ts';
+
+function addressOf(peer: string | undefined, forwarded: string | undefined, proxies: TrustedProxies): string {
+  return clientAddress({ socket: { remoteAddress: peer }, headers: { 'x-forwarded-for': forwarded } }, proxies);
+}
 
 describe('trustedProxies', () => {
   it('accepts addresses and networks of both IP versions', () => {
@@ -20,21 +24,21 @@ describe('trustedProxies', () => {
 
 describe('clientAddress', () => {
   const proxies = trustedProxies(['10.0.0.0/8', '2001:db8::/32']);
-  const behind = (forwarded: string | undefined) => clientAddress('10.0.0.1', forwarded, proxies);
+  const behind = (forwarded: string | undefined) => addressOf('10.0.0.1', forwarded, proxies);
 
   it('is that of an untrusted peer, whatever it forwards', () => {
-    assert.equal(clientAddress('198.51.100.1', undefined, proxies), '198.51.100.1');
-    assert.equal(clientAddress('198.51.100.1', '203.0.113.1', proxies), '198.51.100.1');
-    assert.equal(clientAddress('::ffff:198.51.100.1', '203.0.113.1', proxies), '198.51.100.1');
-    assert.equal(clientAddress('10.0.0.1', '203.0.113.1', trustedProxies([])), '10.0.0.1');
+    assert.equal(addressOf('198.51.100.1', undefined, proxies), '198.51.100.1');
+    assert.equal(addressOf('198.51.100.1', '203.0.113.1', proxies), '198.51.100.1');
+    assert.equal(addressOf('::ffff:198.51.100.1', '203.0.113.1', proxies), '198.51.100.1');
+    assert.equal(addressOf('10.0.0.1', '203.0.113.1', trustedProxies([])), '10.0.0.1');
   });
 
   it('is the last forwarded one that is not trusted itself', () => {
     assert.equal(behind('203.0.113.1'), '203.0.113.1');
     assert.equal(behind('198.51.100.9, 203.0.113.1'), '203.0.113.1');
     assert.equal(behind('198.51.100.9,203.0.113.1 ,10.1.1.1,  10.2.2.2'), '203.0.113.1');
-    assert.equal(clientAddress('::ffff:10.0.0.1', '203.0.113.1', proxies), '203.0.113.1');
-    assert.equal(clientAddress('2001:db8::7', '203.0.113.1', proxies), '203.0.113.1');
+    assert.equal(addressOf('::ffff:10.0.0.1', '203.0.113.1', proxies), '203.0.113.1');
+    assert.equal(addressOf('2001:db8::7', '203.0.113.1', proxies), '203.0.113.1');
     assert.equal(behind('10.3.3.3'), '10.3.3.3');
   });
 
@@ -49,11 +53,11 @@ describe('clientAddress', () => {
   });
 
   it('is empty if the connection is closed', () => {
-    assert.equal(clientAddress(undefined, '203.0.113.1', proxies), '');
+    assert.equal(addressOf(undefined, '203.0.113.1', proxies), '');
   });
 
   it('accepts zones of link-local addresses', () => {
-    assert.equal(clientAddress('fe80::1%eth0', '203.0.113.1', proxies), 'fe80::1%eth0');
+    assert.equal(addressOf('fe80::1%eth0', '203.0.113.1', proxies), 'fe80::1%eth0');
     assert.equal(behind('fe80::1%eth0'), 'fe80::1%eth0');
   });
 });

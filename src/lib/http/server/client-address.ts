@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { includesAddress, type Networks, parseNetworks } from '../../networks.ts';
 
@@ -7,15 +8,19 @@ export type TrustedProxies = Networks;
 export const trustedProxies = parseNetworks;
 
 /**
- * Returns the client's address: the peer's own or, behind trusted proxies, the last address in `X-Forwarded-For` that is
- * not one of theirs. The header of an untrusted peer is ignored.
+ * Returns the client's address: the peer's own or, behind trusted proxies, the last address in `X-Forwarded-For` that
+ * is not a trusted proxy. Ignores the header of an untrusted peer.
  */
 export function clientAddress(
-  peer: string | undefined,
-  forwardedFor: string | undefined,
+  {
+    socket,
+    headers,
+  }: Pick<IncomingMessage, 'headers'> & { readonly socket: { readonly remoteAddress?: string | undefined } },
   proxies: TrustedProxies,
 ): string {
-  let address = normalize(peer ?? '');
+  let address = socket.remoteAddress ?? '';
+  if (address.startsWith(MAPPED)) address = normalize(address);
+  const forwardedFor = headers['x-forwarded-for'] as string | undefined;
   if (forwardedFor === undefined) return address;
   const hops = forwardedFor.split(',');
   while (hops.length > 0 && includesAddress(proxies, address)) {
@@ -36,9 +41,12 @@ export function isForwardedTls(
   return String(forwardedProto).split(',').at(-1)!.trim().toLowerCase() === 'https';
 }
 
+/** The prefix of an IPv4 address in IPv6. */
+const MAPPED = '::ffff:';
+
 /** Strips a port, brackets and an IPv4-mapped prefix. */
 function normalize(text: string): string {
   const bracketed = /^\[([^\]]*)\](?::\d+)?$/.exec(text)?.[1];
   const address = bracketed ?? (/^[\d.]+:\d+$/.test(text) ? text.slice(0, text.indexOf(':')) : text);
-  return address.toLowerCase().startsWith('::ffff:') && isIP(address.slice(7)) === 4 ? address.slice(7) : address;
+  return address.toLowerCase().startsWith(MAPPED) && isIP(address.slice(7)) === 4 ? address.slice(7) : address;
 }

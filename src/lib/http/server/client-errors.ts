@@ -6,7 +6,7 @@ import type { Connections } from './connections.ts';
 import type { ErrorResponses } from './error-responses.ts';
 import { requestIdOf } from './request-id.ts';
 
-/** Responds to input that the HTTP parser rejects, and to expectations. */
+/** Responds to input that the HTTP parser rejects, and to unsupported `Expect` headers. */
 export class ClientErrors {
   readonly #connections: Connections;
   readonly #errors: ErrorResponses;
@@ -23,10 +23,10 @@ export class ClientErrors {
     this.#writeLast(response, 'expectation_failed');
   }
 
-  /** Sends one error response for the broken message, after the responses to the messages before it. */
+  /** Sends one error response for the malformed message, after the responses to the messages before it. */
   respond(error: NodeJS.ErrnoException, connection: Duplex): void {
     const socket = connection as Socket;
-    // Node reports it once; the upload has a limit of its own.
+    // Node reports it once; a slow upload has its own limit.
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && this.#connections.hasSlowBody(socket)) return;
     // The parser reports the same error again for every further chunk.
     if (!this.#connections.abandon(socket)) return;
@@ -34,7 +34,7 @@ export class ClientErrors {
       socket.destroy();
       return;
     }
-    // Input after a request with `Connection: close`: the connection ends with its response.
+    // The client sent input after a request with `Connection: close`. The connection ends with that request's response.
     if (error.code === 'HPE_CLOSED_CONNECTION') return;
     const code = codes[error.code ?? ''] ?? 'malformed_request';
     const response = this.#connections.latest(socket);
@@ -44,7 +44,7 @@ export class ClientErrors {
     else response.prependOnceListener('finish', () => this.#respondToHead(socket, code));
   }
 
-  /** Responds to a broken body, unless its request already has a response. */
+  /** Responds to a malformed body, unless its request already has a response. */
   #respondToBody(socket: Socket, response: ServerResponse, code: ServerErrorCode): void {
     if (!response.headersSent) this.#writeLast(response, code);
     else if (response.writableFinished) socket.destroy();

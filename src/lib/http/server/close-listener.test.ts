@@ -16,7 +16,7 @@ describe('closeOnceEmpty', { skip: outsideLinux }, () => {
       const outcomes: Promise<string>[] = [];
       let turns = 0;
       const openConnections = () => {
-        // Every other turn, so that some turns end with a connection that waits, though they have accepted none.
+        // Every other turn, so that some turns end with a waiting connection although they have accepted none.
         if (turns % 2 === 0) outcomes.push(outcomeOf(port, host.includes(':') ? '::1' : '127.0.0.1'));
         if (++turns < 40) setImmediate(openConnections);
       };
@@ -40,7 +40,7 @@ it('sees handshakes, and connections beside its own, in the table of the kernel'
   assert.ok(hasThem(table(listening('00000005'), handshake('1F90'))));
 });
 
-/** Returns what a client receives on a new connection, or the code of its error. */
+/** Returns the data that a client receives on a new connection, or the code of its error. */
 function outcomeOf(port: number, host: string): Promise<string> {
   return new Promise(resolve => {
     const socket = connect(port, host).on('error', error => resolve((error as NodeJS.ErrnoException).code!));

@@ -4,18 +4,18 @@ import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promi
 import { endKey, parseTcpTable, portKey, tcpStates, tcpTables } from './tcp-table.ts';
 
 /**
- * How many connections wait in the kernel to be accepted. The event loop accepts one in each turn. Their age is unknown
- * once they are accepted, and clients that have given up are served like others: so a long queue makes an overloaded
- * process serve nobody in time. The kernel drops further connections, which costs the process nothing, and clients try
- * again.
+ * How many connections wait in the kernel to be accepted. The event loop accepts one per turn. After accepting a
+ * connection, the process cannot find out how long it waited, and serves it even if the client has given up; with a
+ * long queue, an overloaded process would serve no client in time. The kernel drops further connections at no cost to
+ * the process, and clients retry.
  */
 export const BACKLOG = 128;
 
-/** How long a flood of connections can keep a listener open, in milliseconds. */
+/** How long a flood of connections can delay closing a listener, in milliseconds. */
 const FLOOD_MAX_MS = 2000;
 /**
- * The backlog of a listener that is about to close: small, because filling it takes time. With fewer, the kernel would
- * answer several handshakes at once with SYN cookies, which its table does not show.
+ * The backlog of a listener that is about to close: small, because filling it takes time. With a smaller backlog, the
+ * kernel would use SYN cookies for simultaneous handshakes, which its table does not show.
  */
 const LAST_BACKLOG = 4;
 
@@ -28,14 +28,14 @@ const HANDSHAKE_MS = 300;
 const isLinux = process.platform === 'linux';
 
 /**
- * Accepts all connections that wait in the kernel, and stops listening, so that none is reset: the kernel resets those
- * that are established or in their handshake when the socket is closed, and a proxy does not repeat a `POST` that it has
- * sent on one.
+ * Accepts all connections that wait in the kernel, and stops listening without resetting any. Closing the socket makes
+ * the kernel reset established connections and handshakes that were not accepted, and a proxy does not repeat a `POST`
+ * that it has sent on one.
  *
- * Node accepts one connection in each turn of the event loop, and others come meanwhile. So when none waits, the server
- * fills its backlog with connections to itself: the kernel then drops further handshakes, which clients repeat a second
- * later. If no connection of another process is in the backlog and no handshake is in progress, the socket is closed.
- * Otherwise the server accepts them and tries again.
+ * Node accepts one connection in each turn of the event loop, and others arrive in the meantime. So when no connection
+ * waits, the server fills its backlog with connections to itself: the kernel then drops further handshakes, which
+ * clients repeat a second later. If the backlog has no connection of another process and no handshake is in progress,
+ * the socket is closed. Otherwise the server accepts them and tries again.
  *
  * Closes the socket in any case after {@link FLOOD_MAX_MS}. Outside Linux, closes it once a turn accepts no connection.
  */
@@ -46,7 +46,7 @@ export async function closeOnceEmpty(server: Server): Promise<void> {
   };
   server.on('connection', note);
   const endMs = performance.now() + FLOOD_MAX_MS;
-  // The rest of this turn may look for no connections.
+  // The event loop may already have checked for connections in this turn.
   await nextTurn();
   do {
     accepted = false;
@@ -57,22 +57,22 @@ export async function closeOnceEmpty(server: Server): Promise<void> {
 }
 
 /**
- * Stops listening; resolves when every connection has ended. The `close` of an HTTP server also destroys connections that
- * are still sending the end of a response.
+ * Stops listening; resolves when every connection has ended. The `close` of an HTTP server also destroys connections
+ * that are still sending the end of a response.
  */
 export function close(server: Server): Promise<void> {
   return new Promise(resolve => Server.prototype.close.call(server, () => resolve()));
 }
 
-/** Closes the socket unless a connection waits or a handshake is in progress. Reports whether it did. */
+/** Closes the socket unless a connection waits or a handshake is in progress. Reports whether it closed the socket. */
 async function closeIfEmpty(server: Server): Promise<boolean> {
   const listener = server.address() as AddressInfo;
   const { address, port } = listener;
   resizeBacklog(server, LAST_BACKLOG);
   const fillers: HandledSocket[] = [];
-  // As many as the kernel lets wait: one more than the backlog.
+  // The kernel lets one connection more than the backlog wait.
   while (fillers.length <= LAST_BACKLOG) fillers.push(connect(port, hostOf(address)).on('error', () => {}));
-  // They have connected then, still in the same turn of the event loop: so no place in the backlog becomes free.
+  // They are connected by then, in the same turn of the event loop, so no slot of the backlog becomes free.
   await new Promise<void>(resolve => process.nextTick(resolve));
   const isFull = fillers.every(isConnected);
   const isEmpty =
@@ -89,14 +89,15 @@ function resizeBacklog(server: ListeningServer, backlog: number): void {
   server._handle?.listen(backlog);
 }
 
-/** Reports whether the kernel has connected a socket. `Socket.connecting` tells it a turn of the event loop later. */
+/** Reports whether the kernel has connected a socket. `Socket.connecting` changes a turn of the event loop later. */
 function isConnected({ _handle }: HandledSocket): boolean {
   return _handle?.getpeername({}) === 0;
 }
 
 /**
- * Reports whether a table of the kernel shows that more connections wait for a listener, or that a handshake is in progress.
- * @param own how many connections of this process wait. Another one can come beside the last one that has place.
+ * Reports whether a table of the kernel shows that more connections wait for a listener, or that a handshake is in
+ * progress.
+ * @param own how many connections of this process wait. The backlog can exceed its limit by one.
  */
 export function hasOthers(table: string, { address, port }: AddressInfo, own: number): boolean {
   const listener = endKey(address, port);
@@ -108,7 +109,7 @@ export function hasOthers(table: string, { address, port }: AddressInfo, own: nu
   );
 }
 
-/** Returns an address to connect to: of this machine for one that stands for all of its addresses. */
+/** Returns an address to connect to: a local one if `address` stands for all addresses of the machine. */
 function hostOf(address: string): string {
   if (address === '::') return '::1';
   return address === '0.0.0.0' ? '127.0.0.1' : address;
@@ -124,7 +125,7 @@ function readTable(file: string): string {
 
 /** The handles are undocumented in Node. */
 interface ListeningServer extends Server {
-  /** `listen` changes the backlog of a socket that listens already. */
+  /** `listen` changes the backlog of a listening socket. */
   readonly _handle?: { listen(backlog: number): number } | null;
 }
 

@@ -1,15 +1,18 @@
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 
-/** The most bytes of a text that is compressed well, and at all: each takes about a millisecond of processor time. */
+/**
+ * The maximum sizes of a text for good compression, and for any compression. Each takes about a millisecond of
+ * processor time.
+ */
 const WELL_MAX = 192 * 1024;
 const MAX = 384 * 1024;
-/** Headers and packets cost more than a smaller text saves. */
+/** The minimum size: compressing a smaller text saves less than headers and packets cost. */
 const MIN = 1024;
 
 /**
- * Compresses a text that is sent once, in at most some two milliseconds of processor time. It does so in the thread of the
- * caller: on the thread pool, it would wait behind the flushes of files.
- * @returns the compressed text, or `undefined` if the text stays as it is
+ * Compresses a text that is sent once, in at most about two milliseconds of processor time. Runs in the caller's
+ * thread: on the thread pool, it would wait behind file flushes.
+ * @returns the compressed text, or `undefined` to send the text uncompressed
  */
 export function compressNow(text: string | Buffer, encoding: 'br' | 'gzip'): Buffer | undefined {
   const bytes = typeof text === 'string' ? Buffer.from(text) : text;

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { Problem } from '../problem.ts';
 import { contentEtag, isKnown, requirePreconditions } from './conditional.ts';
 
-/** The code of the refusal; `undefined` where what is there is what was expected. */
+/** Returns the error code; `undefined` if the preconditions hold. */
 function refusal(headers: { ifMatch?: string; ifNoneMatch?: string }, etag = '"7.1"'): string | undefined {
   try {
     requirePreconditions(headers.ifMatch, headers.ifNoneMatch, etag);
@@ -94,7 +94,7 @@ describe('the entity tag of a response', () => {
 });
 
 describe('a header of any length', () => {
-  // A thousand times what can arrive: whatever took the square of its length would not come to an end.
+  // A thousand times the maximum size: an algorithm with quadratic time would not finish.
   const length = 16 * 1024 * 1024;
   const shapes: Record<string, string> = {
     'quotes alone': '"'.repeat(length),

@@ -8,7 +8,7 @@ export function contentEtag(bytes: string | Buffer, headers: readonly string[]):
   return `"${hash.digest('base64url').slice(0, 22)}"`;
 }
 
-/** Reports whether `If-None-Match` names this entity tag (RFC 9110, 13.1.2). A malformed header names none. */
+/** Reports whether `If-None-Match` names this entity tag (RFC 9110, 13.1.2). Always false for a malformed header. */
 export function isKnown(ifNoneMatch: string, etag: string): boolean {
   if (ifNoneMatch === etag || ifNoneMatch.trim() === '*') return true;
   // Weak comparison, because a proxy that compresses responses makes our tags weak.
@@ -18,7 +18,7 @@ export function isKnown(ifNoneMatch: string, etag: string): boolean {
 /**
  * Evaluates `If-Match` and `If-None-Match` of a change against the current version (RFC 9110, 13.1.1 and 13.1.2).
  * @param etag `undefined` if the change creates the resource
- * @throws {Problem} `precondition_failed`; `invalid_parameter` for a header that is no list of entity tags
+ * @throws {Problem} `precondition_failed`; `invalid_parameter` for a header that is not a list of entity tags
  */
 export function requirePreconditions(
   ifMatch: string | undefined,
@@ -33,10 +33,10 @@ function requireMatch(ifMatch: string, etag: string | undefined): void {
   const isAny = ifMatch.trim() === '*';
   const tags = isAny ? [] : tagsOf(ifMatch);
   if (tags === undefined) throw malformed('If-Match');
-  if (etag === undefined) throw failed('If-Match requires a version that exists; there is none yet.');
-  // A weak tag never matches: it does not promise that every byte is the same.
+  if (etag === undefined) throw failed('If-Match requires an existing version, but there is none yet.');
+  // A weak tag never matches: it does not guarantee identical bytes.
   if (!isAny && !tags.includes(etag)) {
-    throw failed(`If-Match names another version than the current one, which is ${etag}.`);
+    throw failed(`If-Match does not name the current version, which is ${etag}.`);
   }
 }
 
@@ -47,9 +47,12 @@ function requireNoMatch(ifNoneMatch: string, etag: string | undefined): void {
   }
 }
 
-/** Returns the entity tags of a list, weak ones with `W/`; `undefined` when it is malformed. Skips empty elements (RFC 9110, 5.6.1). */
+/**
+ * Returns the entity tags of a list, weak ones with `W/`; `undefined` when it is malformed. Skips empty elements (RFC
+ * 9110, 5.6.1).
+ */
 function tagsOf(header: string): string[] | undefined {
-  // Only tags have quotes, and they may contain commas: every second piece is the content of a tag.
+  // Only tags have quotes, and they may contain commas: every second piece is a tag.
   const pieces = header.split('"');
   if (pieces.length % 2 === 0 || pieces.length === 1) return undefined;
   const tags: string[] = [];
@@ -68,7 +71,7 @@ const afterLast = /^[ \t,]*$/;
 const opaque = /^[\x21\x23-\x7e\x80-\xff]*$/;
 
 function malformed(name: string): Problem {
-  return invalidParameter(name, 'Must be * or a list of entity tags in double quotes, as ETag had them.');
+  return invalidParameter(name, 'Must be * or a list of entity tags in double quotes, as in the ETag header.');
 }
 
 function failed(message: string): Problem {

@@ -1,18 +1,37 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
+import { type ConnectionLimits, HEADER_BYTES_MAX } from './options.ts';
 import { limitRest } from './rest-of-body.ts';
+
+/** Creates a server that enforces these limits, except the number of connections; see {@link Connections}. */
+export function createLimitedServer(limits: ConnectionLimits): Server {
+  const server = createServer({
+    headersTimeout: limits.headersMs,
+    requestTimeout: limits.requestMs,
+    keepAliveTimeout: limits.idleMs,
+    connectionsCheckingInterval: limits.checkMs,
+    maxHeaderSize: HEADER_BYTES_MAX,
+    requireHostHeader: false,
+  });
+  server.setTimeout(limits.stalledMs);
+  // HEADER_BYTES_MAX allows more than 2,000 headers; by default Node would silently drop those beyond.
+  server.maxHeadersCount = 0;
+  // Undocumented in Node: clients that end their side of the connection after a request still get the response.
+  Object.assign(server, { httpAllowHalfOpen: true });
+  return server;
+}
 
 /**
  * Tracks the open connections of a server and schedules their requests.
  *
- * Beyond the limit, a new connection replaces one that has been idle for long, so no client is rejected.
+ * Beyond the limit, a new connection replaces one that is idle, so no client is rejected.
  *
  * Starts pipelined requests one per turn of the event loop, so that they do not delay other connections. Stops reading
- * from a connection that has many unanswered requests.
+ * from a connection that has many requests without a response.
  */
 export class Connections {
   readonly #max: number;
-  /** Least recently examined first. */
+  /** Open connections; the least recently examined first. */
   readonly #open = new Set<TrackedSocket>();
   #isClosing = false;
 
@@ -29,7 +48,7 @@ export class Connections {
         serve(request, response);
       } else {
         serveInTurn(connection, () => {
-          // A request whose body broke while it was queued has its response already.
+          // A queued request whose body is malformed already has its response.
           if (!request.socket.destroyed && !response.headersSent) serve(request, response);
         });
       }
@@ -67,7 +86,9 @@ export class Connections {
     return socket[tracked]?.latest;
   }
 
-  /** Lets the body of the latest request of a connection take longer than others, until it has its response. */
+  /**
+   * Allows the body of a connection's latest request to take longer than others, until the request has its response.
+   */
   allowSlowBody(socket: TrackedSocket, response: ServerResponse): void {
     const connection = socket[tracked];
     if (connection !== undefined) connection.slow = response;
@@ -80,7 +101,7 @@ export class Connections {
   }
 
   /**
-   * Ignores all further requests of a connection. Returns false when it did so already.
+   * Ignores all further requests of a connection. Returns false if it ignores them already.
    * @param queued whether to drop the requests that are queued, too
    */
   abandon(socket: TrackedSocket, { queued = false } = {}): boolean {
@@ -92,13 +113,13 @@ export class Connections {
     return isFirst;
   }
 
-  /** Closes the idle connections, the others after their response, and every new one from now on. */
+  /** Closes idle connections now, the others after their response, and every new connection. */
   closeIdle(): void {
     this.#isClosing = true;
     for (const socket of this.#open) {
       const { latest } = socket[tracked]!;
       if (latest === undefined ? socket.bytesRead === 0 : !isInFlight(latest)) socket.destroy();
-      // Its head may have been sent without `Connection: close`.
+      // The response's head may have been sent without `Connection: close`.
       else latest?.once('finish', () => socket.destroySoon());
     }
   }
@@ -116,7 +137,7 @@ export class Connections {
     if (this.#open.size > this.#max) this.#dropIdle();
   }
 
-  /** Closes the first connection without a request in flight or since it was last examined. */
+  /** Closes the first connection that has no request in flight and has received none since it was last examined. */
   #dropIdle(): void {
     let examined = 0;
     for (const socket of this.#open) {
@@ -144,11 +165,11 @@ interface Connection {
   latest: ServerResponse | undefined;
   /** The response to the last request whose body may take long. */
   slow: ServerResponse | undefined;
-  /** The number of requests since one arrived when all before it were answered. */
+  /** The number of requests since one arrived with no response pending. */
   unanswered: number;
   /** Pipelined requests that wait for their turn. */
   readonly queue: (() => void)[];
-  /** Whether reading is paused until the requests are answered. */
+  /** Whether reading is paused until the requests have responses. */
   isPaused: boolean;
   /** Whether a request has arrived since the connection was last examined. */
   isUsed: boolean;
@@ -156,7 +177,7 @@ interface Connection {
   isAbandoned: boolean;
 }
 
-/** Keeps accepting a connection cheap when many are busy. */
+/** Limits the cost of accepting a connection when many are busy. */
 const EXAMINED_MAX = 100;
 
 /** More requests than any client pipelines. */
@@ -167,8 +188,8 @@ function isInFlight(response: ServerResponse): boolean {
 }
 
 /**
- * Ends a connection after its last response, as Node does; but while the body of the request goes on arriving, reads on for a
- * while. Unread bytes would make the kernel reset the connection, and the client could lose the response.
+ * Ends a connection after its last response, as Node does; but while the request body still arrives, keeps reading for
+ * a while. Unread bytes would make the kernel reset the connection, and the client could lose the response.
  */
 function endConnection(socket: TrackedSocket): void {
   const request = socket[tracked]!.latest?.req;
@@ -182,7 +203,7 @@ function endConnection(socket: TrackedSocket): void {
   limitRest(request, () => socket.destroy());
 }
 
-/** Queues a request; one of a connection starts in each turn of the event loop. */
+/** Queues a request. In each turn of the event loop, one request of a connection starts. */
 function serveInTurn({ queue }: Connection, serve: () => void): void {
   queue.push(serve);
   if (queue.length === 1) setImmediate(next);
@@ -195,8 +216,8 @@ function serveInTurn({ queue }: Connection, serve: () => void): void {
 }
 
 /**
- * Pauses reading until the latest request is answered, as Node does when responses pile up, and with the same internals
- * (`_paused`, the parser). Requests that have been read are still served.
+ * Pauses reading until the latest request has its response. Uses Node's own mechanism and internals (`_paused`, the
+ * parser). Requests that have been read are still served.
  */
 function pauseReading(socket: PausableSocket, connection: Connection): void {
   socket._paused = true;
@@ -218,7 +239,7 @@ function pauseReading(socket: PausableSocket, connection: Connection): void {
   }
 }
 
-/** What Node stores on the socket of an HTTP connection. */
+/** The properties that Node stores on the socket of an HTTP connection. */
 interface PausableSocket extends Socket {
   _paused?: boolean;
   parser?: { resume(): void } | null;

@@ -7,22 +7,22 @@ import type { Authenticator, KeyOwner } from './authenticator.ts';
 import { clientAddress, isForwardedTls, type TrustedProxies } from './client-address.ts';
 import type { Exchange } from './exchange.ts';
 import { requestIdOf } from './request-id.ts';
-import { closeConnection, commonHeaders, JSON_TYPE, LINGER_MS, writeResponse } from './responses.ts';
+import { closeConnection, headersOverHttp, headersOverTls, JSON_TYPE, LINGER_MS, writeResponse } from './responses.ts';
 
-/** What error responses are made from. */
+/** The options of error responses. */
 export interface ErrorOptions {
   readonly errors: Readonly<Record<ServerErrorCode, ErrorEntry>>;
   readonly authenticator: Authenticator;
   readonly proxies: TrustedProxies;
-  /** Returns the address below which the pages on error codes are: that of this server or of another. */
+  /** Returns the base URL of the pages on error codes: of this server or of another. */
   pagesUrl(tls: boolean): string;
-  /** Reports each request that is refused with 401 or 403 although its key exists. */
+  /** Called for each 401 or 403 response to a request with an existing key. */
   onRefused?(key: KeyOwner, refused: RefusedRequest): void;
-  /** Reports each error response, by its code; also those to requests that never reach a route. */
+  /** Called for each error response with its code; also for requests that never reach a route. */
   onError?(code: string): void;
 }
 
-/** A request that was refused. */
+/** A request that got 401 or 403. */
 export interface RefusedRequest {
   /** The error code of the response. */
   readonly code: string;
@@ -46,10 +46,18 @@ export class ErrorResponses {
     return new Problem(code, status, message, { headers });
   }
 
+  /** Returns a function that creates the problems of an upload of at most `bytesMax` bytes. */
+  ofUpload(bytesMax: number) {
+    return (code: 'body_too_large' | 'malformed_request' | 'request_timeout'): Problem =>
+      code === 'body_too_large'
+        ? new Problem(code, 413, `The file is larger than ${bytesMax / 1024 / 1024} MiB.`)
+        : this.problem(code);
+  }
+
   /**
-   * Writes an error response, as `application/problem+json` if the request asks for that.
-   * @param headers of the response besides those of every response and of the problem
-   * @param key that the request was sent with, if it exists: a 401 or 403 is reported
+   * Writes an error response, as `application/problem+json` if the request accepts it.
+   * @param headers additional response headers
+   * @param key the key of the request, if it exists: then a 401 or 403 is reported
    */
   write(
     { request, response, requestId }: Pick<Exchange, 'request' | 'response' | 'requestId'>,
@@ -58,12 +66,18 @@ export class ErrorResponses {
     key?: KeyOwner,
   ): void {
     const tls = this.isTls(request);
-    const all = commonHeaders(tls).api.concat('X-Request-Id', requestId, problem.headers, headers);
+    const all = (tls ? headersOverTls : headersOverHttp).api.concat(
+      'X-Request-Id',
+      requestId,
+      problem.headers,
+      headers,
+    );
     const { status, code } = problem;
     this.#options.onError?.(code);
     if (key !== undefined && (status === 401 || status === 403)) {
       const { traceId } = parseTraceparent(request.headers['traceparent']) ?? {};
-      this.#options.onRefused?.(key, { code, address: this.addressOf(request), requestId, traceId });
+      const { onRefused, proxies } = this.#options;
+      onRefused?.(key, { code, address: clientAddress(request, proxies), requestId, traceId });
     }
     if (wantsProblemJson(request.headers.accept)) {
       const bytes = JSON.stringify(problemBody(problem, this.#options.pagesUrl(tls), requestId));
@@ -78,16 +92,16 @@ export class ErrorResponses {
     this.write(exchange, this.problem(code), this.addressHeaders(exchange.request).concat(closeConnection));
   }
 
-  /** Writes an error to a connection whose input never became a request, and ends the connection. */
+  /** Writes an error to a connection whose input is not a request, and ends the connection. */
   writeToSocket(socket: Duplex & { readonly remoteAddress?: string | undefined }, code: ServerErrorCode): void {
     this.#options.onError?.(code);
     const problem = this.problem(code);
-    const address = clientAddress(socket.remoteAddress, undefined, this.#options.proxies);
+    const address = clientAddress({ socket, headers: {} }, this.#options.proxies);
     const bytes = JSON.stringify(errorBody(problem));
     const headers = [
       ...['Content-Type', JSON_TYPE, 'Content-Length', `${Buffer.byteLength(bytes)}`, ...closeConnection],
       ...['Date', new Date().toUTCString(), 'X-Request-Id', requestIdOf()],
-      ...[...commonHeaders(false).api, ...this.#options.authenticator.addressHeaders(address)],
+      ...[...headersOverHttp.api, ...this.#options.authenticator.addressHeaders(address)],
     ];
     let head = `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n`;
     for (let index = 0; index < headers.length; index += 2) head += `${headers[index]}: ${headers[index + 1]}\r\n`;
@@ -100,11 +114,7 @@ export class ErrorResponses {
 
   /** Returns the rate limit headers of the client's address, without counting the request. */
   addressHeaders(request: IncomingMessage): readonly string[] {
-    return this.#options.authenticator.addressHeaders(this.addressOf(request));
-  }
-
-  addressOf({ headers, socket }: IncomingMessage): string {
-    return clientAddress(socket.remoteAddress, headers['x-forwarded-for'] as string | undefined, this.#options.proxies);
+    return this.#options.authenticator.addressHeaders(clientAddress(request, this.#options.proxies));
   }
 
   /** Reports whether the request came to a trusted proxy over TLS. */

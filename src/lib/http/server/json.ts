@@ -1,34 +1,39 @@
 import { isUtf8 } from 'node:buffer';
 import { countText } from '../../text.ts';
+import { Problem } from '../problem.ts';
 
-/** Reports that a body is not JSON; the message is a sentence for the caller. */
-export class NotJson extends Error {}
+/** Reports that a body is not JSON. */
+export class NotJson extends Problem {
+  constructor(message: string) {
+    super('invalid_json', 400, message);
+  }
+}
 
 /**
  * Parses a body as JSON (RFC 8259), with JavaScript's numbers. The last of duplicate members counts.
  * @throws {NotJson} for an empty body, one that is not UTF-8, begins with a byte order mark, is not JSON, or is larger
- *   than 64 KiB and has more than 10,000 levels or 20,000 values, which no operation accepts
+ *   than 64 KiB and has more than 10,000 levels or 20,000 values, which is more than any operation accepts
  */
 export function parseJson(bytes: Buffer): unknown {
   if (bytes.length === 0) throw new NotJson('The body is empty; it must be one JSON value.');
   if (!isUtf8(bytes)) throw new NotJson('The body is not UTF-8.');
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) {
-    throw new NotJson('The body begins with a byte order mark; JSON has none.');
+    throw new NotJson('The body begins with a byte order mark, which JSON must not have.');
   }
-  if (bytes.length > LARGE_BYTES_MIN) requireReadable(bytes);
+  if (bytes.length > LARGE_JSON_BYTES_MIN) requireReadable(bytes);
   try {
     return JSON.parse(bytes.toString('utf8'));
   } catch (error) {
-    // The parser's message quotes the body, which may hold a secret; so only the position is passed on.
+    // The parser's message quotes the body, which may contain a secret, so only the position is reported.
     const place = /at position \d+(?: \(line \d+ column \d+\))?/.exec((error as Error).message)?.[0];
     throw new NotJson(place === undefined ? 'The body is not valid JSON.' : `The body is not valid JSON ${place}.`);
   }
 }
 
 /** Smaller bodies cannot have so many levels or values that parsing them delays other requests. */
-const LARGE_BYTES_MIN = 64 * 1024;
-const NESTING_MAX = 10_000;
-const VALUES_MAX = 20_000;
+export const LARGE_JSON_BYTES_MIN = 64 * 1024;
+export const JSON_NESTING_MAX = 10_000;
+export const JSON_VALUES_MAX = 20_000;
 
 /** Scans a large body without parsing it, in a few milliseconds. */
 function requireReadable(bytes: Buffer): void {
@@ -40,9 +45,9 @@ function requireReadable(bytes: Buffer): void {
     else if (byte === COMMA) values++;
     else if (byte === OPEN_BRACKET || byte === OPEN_BRACE) depth++;
     else if (byte === CLOSE_BRACKET || byte === CLOSE_BRACE) depth--;
-    if (values > VALUES_MAX) throw new NotJson(`The body has more than ${countText(VALUES_MAX)} values.`);
-    if (depth > NESTING_MAX) {
-      throw new NotJson(`The body is nested more than ${countText(NESTING_MAX)} levels deep.`);
+    if (values > JSON_VALUES_MAX) throw new NotJson(`The body has more than ${countText(JSON_VALUES_MAX)} values.`);
+    if (depth > JSON_NESTING_MAX) {
+      throw new NotJson(`The body is nested more than ${countText(JSON_NESTING_MAX)} levels deep.`);
     }
   }
 }

@@ -5,15 +5,15 @@ import { BACKLOG, close, closeOnceEmpty } from './close-listener.ts';
 
 export interface Listener {
   readonly port: number;
-  /** Accepts the connections that wait in the kernel, and stops listening without resetting one. */
+  /** Accepts the connections that wait in the kernel, and stops listening without resetting any. */
   stop(): Promise<void>;
-  /** Stops listening at once; resolves when every connection has ended. */
+  /** Stops listening immediately; resolves when every connection has ended. */
   close(): Promise<void>;
 }
 
 /**
- * Listens on `host`; for `localhost`, which is 127.0.0.1 and ::1 on most machines, on each of its addresses that can be
- * listened on.
+ * Listens on `host`. For `localhost`, which is 127.0.0.1 and ::1 on most machines, listens on each address that is
+ * available.
  * @throws {Error} when the first address is in use or does not belong to this machine
  */
 export async function listen(server: Server, host: string, port: number): Promise<Listener> {

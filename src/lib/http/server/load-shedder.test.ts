@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { LoadShedder } from './load-shedder.ts';
 
-/** Runs turns of an event loop with a clock of its own. */
+/** Runs turns of a simulated event loop with its own clock. */
 function eventLoop() {
   let nowMs = 1000;
   let end = () => {};

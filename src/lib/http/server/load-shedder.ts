@@ -1,22 +1,26 @@
-/** A turn of the event loop that takes longer is long, in milliseconds. */
+/** The duration above which a turn of the event loop counts as long, in milliseconds. */
 const TURN_MS = 100;
-/** How long every turn must have been long until load is shed, in milliseconds. */
+/** How long all turns must have been long before load is shed, in milliseconds. */
 const TURNS_PATIENCE_MS = 2000;
-/** The longest wait for the database that a burst may cause, in milliseconds. */
+/** The longest acceptable wait for the database during a burst, in milliseconds. */
 const WAIT_MAX_MS = 1000;
-/** The longest wait for the database that may last, in milliseconds: less than clients wait, also for two calls in turn. */
+/**
+ * The longest acceptable lasting wait for the database, in milliseconds: even two calls in turn stay below the timeouts
+ * of clients.
+ */
 const WAIT_MS = 200;
-/** How long work may have to wait for `WAIT_MS` until load is shed, in milliseconds. */
+/** How long waits must exceed `WAIT_MS` before load is shed, in milliseconds. */
 const WAIT_PATIENCE_MS = 500;
-/** How long work must not have had to wait for `WAIT_MS` until a burst may wait again, in milliseconds. */
+/** How long waits must have been below `WAIT_MS` until a burst may wait longer again, in milliseconds. */
 const WAIT_ABSENCE_MS = 2000;
 
 /**
- * The signs of overload: `event_loop` for long turns of the event loop, `database` for work that waits for the database.
+ * The signs of overload: `event_loop` for long turns of the event loop, `database` for work that waits for the
+ * database.
  */
 export type ShedReason = 'event_loop' | 'database';
 
-/** What the decision depends on. */
+/** The measurements that the decision uses. */
 export interface LoadSources {
   /** Returns how long a new request will probably wait for the database, in milliseconds; 0 by default. */
   readonly expectedWaitMs?: (() => number) | undefined;
@@ -29,18 +33,19 @@ export interface LoadSources {
 /**
  * Decides which requests to reject because the process is overloaded.
  *
- * A turn of the event loop reads from every connection that has a request, and accepts one new connection. The length of a
- * turn is how long a request waits, and connections that wait in the kernel wait for as many turns. A single long turn is a
- * burst or a pause of the garbage collector. The process is overloaded while every turn is long and accepts a connection:
- * then the requests that a turn reads after its first milliseconds are rejected, and their connections should be closed,
- * which makes the next turns shorter. It sheds load until a turn accepts no connection.
+ * A turn of the event loop reads from every connection that has a request, and accepts one new connection. A request
+ * waits for as long as a turn takes, and a connection in the kernel's queue waits for as many turns as there are
+ * connections before it. A single long turn is a burst or a pause of the garbage collector. The process is overloaded
+ * while every turn is long and accepts a connection: then it rejects the requests that a turn reads after its first
+ * milliseconds, and their connections should be closed, which makes the next turns shorter. It sheds load until a turn
+ * accepts no connection.
  *
- * Requests are also rejected that would probably wait so long for the database that their clients give up. A burst may wait
- * longer than what follows it: once waits have been long for a while, they are kept short, until they have been short for a
- * while.
+ * It also rejects requests that would probably wait so long for the database that their clients give up. A burst may
+ * wait longer at first: once waits have been long for a while, only short waits are accepted until waits have been
+ * short for a while.
  */
 export class LoadShedder {
-  readonly #sources: { readonly [Name in keyof LoadSources]-?: NonNullable<LoadSources[Name]> };
+  readonly #sources: LoadSources & Required<Pick<LoadSources, 'now' | 'atEndOfTurn'>>;
   readonly #shed: Record<ShedReason, number> = { event_loop: 0, database: 0 };
   readonly #turns = new Overload(TURNS_PATIENCE_MS, 0);
   readonly #waits = new Overload(WAIT_PATIENCE_MS, WAIT_ABSENCE_MS);
@@ -48,12 +53,12 @@ export class LoadShedder {
   #turnEndMs = Number.NEGATIVE_INFINITY;
   #hasAccepted = false;
 
-  constructor({ expectedWaitMs, now, atEndOfTurn }: LoadSources = {}) {
-    this.#sources = {
-      expectedWaitMs: expectedWaitMs ?? (() => 0),
-      now: now ?? (() => performance.now()),
-      atEndOfTurn: atEndOfTurn ?? (callback => void setImmediate(callback)),
-    };
+  constructor({
+    expectedWaitMs,
+    now = performance.now.bind(performance),
+    atEndOfTurn = setImmediate,
+  }: LoadSources = {}) {
+    this.#sources = { expectedWaitMs, now, atEndOfTurn };
   }
 
   /** How many requests were rejected, by reason. */
@@ -76,10 +81,13 @@ export class LoadShedder {
     if (this.#turnStartMs === undefined) {
       this.#turnStartMs = nowMs;
       this.#sources.atEndOfTurn(this.#endTurn);
-      // Without a request for so long, the process was idle in between.
+      // After such a long time without a request, the process was idle.
       if (nowMs - this.#turnEndMs > TURN_MS) this.#noteIdle(this.#turnEndMs, nowMs);
     }
-    const reason = this.#reasonAt(nowMs);
+    const waitMs = this.#sources.expectedWaitMs?.() ?? 0;
+    let reason: ShedReason | undefined;
+    if (waitMs >= (this.#waits.lasts ? WAIT_MS : WAIT_MAX_MS)) reason = 'database';
+    else if (this.#turns.lasts && nowMs - this.#turnStartMs >= TURN_MS) reason = 'event_loop';
     if (reason !== undefined) this.#shed[reason]++;
     return reason !== undefined;
   }
@@ -91,25 +99,20 @@ export class LoadShedder {
     }
   }
 
-  #reasonAt(nowMs: number): ShedReason | undefined {
-    if (this.#sources.expectedWaitMs() >= (this.#waits.lasts ? WAIT_MS : WAIT_MAX_MS)) return 'database';
-    return this.#turns.lasts && nowMs - this.#turnStartMs! >= TURN_MS ? 'event_loop' : undefined;
-  }
-
   readonly #endTurn = (): void => {
     const nowMs = this.#sources.now();
     const isLong = nowMs - this.#turnStartMs! >= TURN_MS;
     this.#turnEndMs = nowMs;
     this.#turns.update(this.#hasAccepted && (isLong || this.#turns.lasts), nowMs);
-    this.#waits.update(this.#sources.expectedWaitMs() >= WAIT_MS, nowMs);
+    this.#waits.update((this.#sources.expectedWaitMs?.() ?? 0) >= WAIT_MS, nowMs);
     this.#turnStartMs = undefined;
     this.#hasAccepted = false;
   };
 }
 
-/** A sign of overload, which counts once it has lasted. */
+/** A sign of overload, which counts once it has lasted long enough. */
 class Overload {
-  /** Whether the sign has lasted, and has not been absent for long since. */
+  /** Whether the sign has lasted long enough, and has not been absent for long since. */
   lasts = false;
   readonly #patienceMs: number;
   readonly #absenceMs: number;
@@ -118,7 +121,7 @@ class Overload {
 
   /**
    * @param patienceMs how long the sign must be present until it counts
-   * @param absenceMs how long it must be absent until it does not count any more
+   * @param absenceMs how long it must be absent until it no longer counts
    */
   constructor(patienceMs: number, absenceMs: number) {
     this.#patienceMs = patienceMs;

@@ -4,8 +4,8 @@ import { close } from './close-listener.ts';
 import { bind } from './listen.ts';
 
 /**
- * Serves `GET /metrics` on a port of its own, which only operators should be able to reach; also `GET /livez`, which other
- * connections cannot delay there.
+ * Serves `GET /metrics` on a separate port, which only operators should be able to reach. Also serves `GET /livez`,
+ * which API connections cannot delay there.
  */
 export class MetricsServer {
   readonly #server: Server;

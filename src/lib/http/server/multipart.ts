@@ -4,11 +4,11 @@ import { Problem } from '../problem.ts';
 export interface FileForm {
   /** The fields before the file. */
   readonly fields: URLSearchParams;
-  /** The bytes of the file as they arrive; absent if the form has none. What follows the file is discarded. */
+  /** The bytes of the file as they arrive; absent if the form has none. Data after the file is discarded. */
   readonly file: AsyncIterable<Buffer> | undefined;
 }
 
-/** The most bytes of a field, and of the headers of a part. */
+/** The maximum size of a field, and of the headers of a part, in bytes. */
 const FIELD_BYTES_MAX = 4096;
 const FIELDS_MAX = 20;
 
@@ -18,7 +18,7 @@ export const ENVELOPE_BYTES_MAX = FIELDS_MAX * 2 * FIELD_BYTES_MAX;
 /**
  * Reads the fields of a form up to its first file. The caller reads the file.
  * @param contentType the `Content-Type` of the body
- * @throws {Problem} `invalid_content_type`; `malformed_request`; what reading the chunks throws
+ * @throws {Problem} `invalid_content_type`; `malformed_request`; also any error of reading the chunks
  */
 export async function readFileForm(chunks: AsyncIterable<Buffer>, contentType: string): Promise<FileForm> {
   const boundary = /^\s*multipart\/form-data\s*;(?:.*;)?\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))/i.exec(
@@ -49,14 +49,17 @@ function malformed(): Problem {
 
 class PartReader {
   readonly #chunks: AsyncIterator<Buffer>;
-  /** Bytes that were read but not returned yet. It begins with a line break, because the first delimiter has none before it. */
+  /**
+   * Bytes that were read but not returned yet. Starts with a line break, because the first delimiter has none before
+   * it.
+   */
   #rest: Buffer = LINE_END;
 
   constructor(chunks: AsyncIterable<Buffer>) {
     this.#chunks = chunks[Symbol.asyncIterator]();
   }
 
-  /** Returns the few bytes before the next delimiter, and skips both. */
+  /** Returns the bytes before the next delimiter, at most a few, and skips the delimiter. */
   async read(delimiter: Buffer): Promise<Buffer> {
     let bytes = Buffer.alloc(0);
     for await (const part of this.until(delimiter)) {
@@ -66,11 +69,11 @@ class PartReader {
     return bytes;
   }
 
-  /** Yields the bytes before the next delimiter, and skips it. */
+  /** Yields the bytes before the next delimiter, and skips the delimiter. */
   async *until(delimiter: Buffer): AsyncGenerator<Buffer> {
     for (;;) {
       const index = this.#rest.indexOf(delimiter);
-      // The end of what is there may be the beginning of a delimiter.
+      // The last bytes may be the beginning of a delimiter.
       const length = index < 0 ? Math.max(0, this.#rest.length - delimiter.length + 1) : index;
       const bytes = this.#rest.subarray(0, length);
       this.#rest = this.#rest.subarray(index < 0 ? length : index + delimiter.length);

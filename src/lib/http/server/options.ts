@@ -4,11 +4,11 @@ import type { BindingOptions } from './bound-route.ts';
 import type { ErrorOptions } from './error-responses.ts';
 import type { Exchange } from './exchange.ts';
 import type { ShedReason } from './load-shedder.ts';
-import type { PageOptions, PageRoute } from './pages.ts';
+import type { PageOptions } from './pages.ts';
 
 /** The response to a request of the API. */
-export interface Outcome {
-  /** Absent if there is no operation at the path, or none with the method. */
+export interface RequestOutcome {
+  /** Absent if no operation has the path, or none has the method. */
   readonly route: Route<never> | undefined;
   readonly status: number;
   /** The error code; '' for a success. */
@@ -17,32 +17,28 @@ export interface Outcome {
   readonly durationMs: number;
 }
 
-/** Runs the work for a request in a context of its own, which asynchronous calls inherit. */
+/** Runs the work for a request in an asynchronous context. */
 export interface RequestContext {
   /** Begins to serve a request. */
   begin(request: IncomingMessage, work: () => void): void;
-  /** Continues from an event of the connection, which has no context. */
+  /** Continues in that context after an event of the connection, which has no context. */
   resume(request: IncomingMessage, work: () => void): void;
 }
 
-/** What a server has open at present, and what it has rejected. */
+/** The current connections and streams of a server, and the number of rejected requests. */
 export interface ServerLoad {
   readonly connections: number;
   /** The connections with a request in flight. */
   readonly inFlight: number;
   /** The responses that are streams. */
   readonly streams: number;
-  /** The requests that were rejected because of overload since the start. */
+  /** The number of requests rejected because of overload since the start. */
   readonly shed: Readonly<Record<ShedReason, number>>;
 }
 
-/** What an HTTP server serves, and the functions that it calls. */
+/** The routes of an HTTP server, and the functions that it calls. */
 export interface HttpServerOptions<Context> extends BindingOptions<Context>, ErrorOptions, PageOptions {
   readonly routes: readonly Route<Context>[];
-  /** The pages outside the API that are served from the start. */
-  readonly pages: readonly PageRoute[];
-  /** Returns the other pages. The first request for one of them calls it, and again if it failed. */
-  loadPages?(): Promise<readonly PageRoute[]>;
   /**
    * Returns the public address, without the prefix and without a trailing slash.
    * @param port the port that the server listens on
@@ -50,14 +46,14 @@ export interface HttpServerOptions<Context> extends BindingOptions<Context>, Err
    */
   publicUrl(port: number, tls: boolean): string;
   /** Returns how long a new request will probably wait for the database, in milliseconds. */
-  expectedWaitMs?(): number;
-  /** Called after each response of the API. It must be quick, and keep nothing of the exchange but its texts. */
-  onResponse?(exchange: Exchange, outcome: Outcome): void;
+  readonly expectedWaitMs?: (() => number) | undefined;
+  /** Called after each response of the API. It must be quick, and keep no part of the exchange except its texts. */
+  onResponse?(exchange: Exchange, outcome: RequestOutcome): void;
   /** Absent without traces. */
   readonly requestContext?: RequestContext | undefined;
   /** Returns the time in milliseconds since the Unix epoch. */
   now(): number;
-  /** What differs from {@link defaultLimits}. */
+  /** Overrides of {@link defaultLimits}. */
   readonly limits?: Partial<ConnectionLimits>;
 }
 
@@ -72,7 +68,7 @@ export const defaultLimits = {
   requestMs: 30_000,
   /** From a response to the next request. */
   idleMs: 20_000,
-  /** Without a byte in either direction while a request or a response is in progress. */
+  /** Without a byte in either direction during a request or a response. */
   stalledMs: 60_000,
   /** How often the first two are checked. */
   checkMs: 1000,

@@ -3,6 +3,7 @@ import type { MaybePromise } from '../../maybe-promise.ts';
 import type { SharedBudget } from '../../shared-budget.ts';
 import { Problem } from '../problem.ts';
 import { prefersHtml } from './accept.ts';
+import { clientAddress, type TrustedProxies } from './client-address.ts';
 import type { ErrorResponses } from './error-responses.ts';
 import type { Exchange } from './exchange.ts';
 import { ENVELOPE_BYTES_MAX, type FileForm, readFileForm } from './multipart.ts';
@@ -11,7 +12,7 @@ import { type PageContent, writePage } from './responses.ts';
 import { readUpload } from './upload.ts';
 import type { UploadClient, UploadSlots } from './upload-slots.ts';
 
-/** A page outside the API, or what one of its forms is sent to. It needs no key. */
+/** A page outside the API, or the target of one of its forms. It needs no key. */
 export interface PageRoute {
   /** `GET` serves `HEAD` too. */
   readonly method: 'GET' | 'POST';
@@ -19,18 +20,18 @@ export interface PageRoute {
   readonly path: string;
   /** Whether its responses show the rate limit of the client's address. They are not counted. */
   readonly showsLimits?: true;
-  /** Returns the page, or `undefined` when there is none after all. */
-  handle(request: PageRequest): MaybePromise<PageContent | undefined>;
+  /** Returns the page, or `undefined` if it does not exist. */
+  handle(request: WebPageRequest): MaybePromise<PageContent | undefined>;
 }
 
 /** The request of a page. */
-export interface PageRequest {
+export interface WebPageRequest {
   readonly requestId: string;
   /** The public address as this client reaches it, without a trailing slash. */
   readonly publicUrl: string;
   /** Whether the request came to a trusted proxy over TLS. */
   readonly tls: boolean;
-  /** The client's address, as the trusted proxies forward it. */
+  /** The client's address, as reported by trusted proxies. */
   readonly address: string;
   /** The path as it was sent. */
   readonly path: string;
@@ -41,45 +42,62 @@ export interface PageRequest {
   /** Returns a request header by its lower-case name. */
   header(name: string): string | undefined;
   /**
-   * Reads the fields of the form that was sent.
-   * @param client what the memory counts for: an account or a network
+   * Reads the fields of the submitted form.
+   * @param client the owner of the used memory: an account or a network
    * @param bytesMax the largest form; 64 KiB by default
-   * @throws {Problem} when the body is no form, is too large, or there is no memory for it
+   * @throws {Problem} when the body is not a form, is too large, or memory is short
    */
   readForm(client: string, bytesMax?: number): Promise<URLSearchParams>;
   /**
-   * Reads the fields of a form with a file, of which nothing is kept in memory.
-   * @throws {Problem} when the body is no such form, or there is no slot for it; reading the file throws `body_too_large` too
+   * Reads the fields of a form with a file, without keeping the file in memory.
+   * @throws {Problem} when the body is not such a form, or no slot is free; reading the file also throws
+   *   `body_too_large`
    */
   readFileForm(file: FileLimits, account: UploadClient['account']): Promise<FileForm>;
 }
 
 /** The file of a form. */
 export interface FileLimits {
-  /** The kind, whose slots it takes; see `UploadSlots`. */
+  /** The kind of upload, whose slots it uses; see `UploadSlots`. */
   readonly kind: string;
   readonly bytesMax: number;
 }
 
-/** What pages need from the server. */
+/** The options of pages. */
 export interface PageOptions {
+  /** The pages outside the API that are served from the start. */
+  readonly pages: readonly PageRoute[];
+  /** Returns the other pages. Called at the first request for such a page; repeated if it failed. */
+  loadPages?(): Promise<readonly PageRoute[]>;
   /** The slots of uploads, which several servers can share. */
   readonly uploads: UploadSlots;
+  readonly proxies: TrustedProxies;
   /** Limits the memory for bodies, by account; several servers can share it. */
   readonly bodies: SharedBudget<number>;
-  /** Shares the part for forms between visitors. */
+  /** Shares the part for forms between visitors without an account. */
   readonly forms: SharedBudget<string>;
-  /** Converts an error that a route or a page has thrown, and logs what callers must not see. */
+  /** Converts an error of a route or a page, and logs details that callers must not see. */
   problemOf(error: unknown, exchange: Exchange): Problem;
-  /** Returns the HTML page on a problem of a request for a page. */
+  /** Returns the HTML page that shows a problem to a browser. */
   errorPage(problem: Problem, requestId: string): PageContent;
-  /** Called after each response outside the API. `path` is that of the page, if there is one; `code` is '' for a success. */
+  /**
+   * Called after each response outside the API. `path` is that of the page, if it exists; `code` is '' for a success.
+   */
   onPage?(exchange: Exchange, path: string | undefined, code: string): void;
+}
+
+/** The methods of the router that pages use. */
+interface PageRouter {
+  addPages(pages: readonly PageRoute[]): void;
+  /** Returns the methods of the pages at a path. */
+  pageMethodsOf(path: string): string[];
+  /** Returns the path of the operation that a path outside the API probably means. */
+  pathInApi(path: string): string | undefined;
 }
 
 /** The largest form, in bytes, of pages that set no other limit. */
 const FORM_BYTES_MAX = 64 * 1024;
-/** All visitors share one account of the budget of bodies. */
+/** All visitors without an account share one account of the budget of bodies. */
 const VISITORS = 0;
 const noForm = new URLSearchParams();
 
@@ -87,10 +105,33 @@ const noForm = new URLSearchParams();
 export class PageServer {
   readonly #options: PageOptions;
   readonly #errors: ErrorResponses;
+  readonly #router: PageRouter;
+  /** Resolves once the other pages are served too; absent before the first request for one. */
+  #loading: Promise<void> | undefined;
+  #hasAllPages: boolean;
 
-  constructor(options: PageOptions, errors: ErrorResponses) {
+  constructor(options: PageOptions, errors: ErrorResponses, router: PageRouter) {
     this.#options = options;
     this.#errors = errors;
+    this.#router = router;
+    this.#hasAllPages = options.loadPages === undefined;
+  }
+
+  /** Loads the pages that are not served from the start. Returns `undefined` once all are served. */
+  loadOthers(): Promise<void> | undefined {
+    if (this.#hasAllPages) return undefined;
+    this.#loading ??= this.#load();
+    return this.#loading;
+  }
+
+  async #load(): Promise<void> {
+    try {
+      this.#router.addPages(await this.#options.loadPages!());
+      this.#hasAllPages = true;
+    } catch (error) {
+      this.#loading = undefined;
+      throw error;
+    }
   }
 
   /** Never rejects. @param connection the headers that end the connection, if it is to end */
@@ -108,6 +149,26 @@ export class PageServer {
     }
   }
 
+  /** Rejects a request if no page has its path or method. */
+  rejectUnknown(exchange: Exchange, connection: readonly string[]): void {
+    const { path, request } = exchange;
+    const allowed = this.#router.pageMethodsOf(path);
+    if (request.method === 'OPTIONS' && allowed.length > 0) this.#allow(exchange, allowed, connection);
+    else this.reject(exchange, this.#notFound(path, allowed), connection);
+  }
+
+  /** Returns the error for a path outside the API, which suggests the path with the prefix if only that is missing. */
+  #notFound(path: string, allowed: readonly string[]): Problem {
+    if (allowed.length > 0) return this.#errors.problem('method_not_allowed', ['Allow', allowed.join(', ')]);
+    const { code, status, message } = this.#errors.problem('route_not_found');
+    const intended = this.#router.pathInApi(path);
+    return new Problem(
+      code,
+      status,
+      intended === undefined ? message : `There is nothing at this path. Use ${intended}.`,
+    );
+  }
+
   /** Rejects a request for a path outside the API: with a page for browsers, otherwise with an Error body. */
   reject(exchange: Exchange, problem: Problem, connection: readonly string[], page?: PageRoute): void {
     const { request, requestId } = exchange;
@@ -120,25 +181,27 @@ export class PageServer {
     this.#options.onPage?.(exchange, page?.path, problem.code);
   }
 
-  /** Responds to OPTIONS with the methods of a page. A preflight is granted nothing, because pages are for their own site. */
-  allow(exchange: Exchange, methods: readonly string[], connection: readonly string[]): void {
+  /**
+   * Responds to OPTIONS with the methods of a page. Grants a preflight nothing, because pages are for their own site.
+   */
+  #allow(exchange: Exchange, methods: readonly string[], connection: readonly string[]): void {
     const headers = ['Allow', [...methods, 'OPTIONS'].join(', '), ...this.#errors.addressHeaders(exchange.request)];
     writePage(exchange, { status: 204, bytes: '', headers }, connection);
     this.#options.onPage?.(exchange, undefined, '');
   }
 
   async #contentOf(exchange: Exchange, page: PageRoute): Promise<PageContent | undefined> {
-    // What the page has not read of a file is discarded before the response, so that the connection stays open.
+    // Discard the rest of a file before the response, so that the connection stays open.
     await using files = new AsyncDisposableStack();
     return await page.handle(this.#requestOf(exchange, files));
   }
 
-  #requestOf(exchange: Exchange, files: AsyncDisposableStack): PageRequest {
+  #requestOf(exchange: Exchange, files: AsyncDisposableStack): WebPageRequest {
     const { request, requestId, publicUrl, tls, path, search, parameters } = exchange;
     return {
       ...{ requestId, publicUrl, tls, path, search, parameters },
       // The address of a connection is unknown once it is closed.
-      address: this.#errors.addressOf(request),
+      address: clientAddress(request, this.#options.proxies),
       header: name => headerOf(request, name),
       readForm: (client, bytesMax) => this.#readForm(exchange, client, bytesMax),
       readFileForm: (file, account) => this.#readFileForm(exchange, file, account, files),
@@ -152,12 +215,9 @@ export class PageServer {
     files: AsyncDisposableStack,
   ): Promise<FileForm> {
     const { 'content-length': declared = '0', 'content-type': type = '' } = request.headers;
-    const address = this.#errors.addressOf(request);
+    const address = clientAddress(request, this.#options.proxies);
     const bytesMax = fileBytesMax + ENVELOPE_BYTES_MAX;
-    const errorOf = (code: 'body_too_large' | 'malformed_request' | 'request_timeout') => {
-      if (code !== 'body_too_large') return this.#errors.problem(code);
-      return new Problem(code, 413, `The file is larger than ${fileBytesMax / 1024 / 1024} MiB.`);
-    };
+    const errorOf = this.#errors.ofUpload(fileBytesMax);
     if (Number(declared) > bytesMax) throw errorOf('body_too_large');
     const requestSlot = () => this.#options.uploads.request(kind, { address, account });
     const upload = files.use(readUpload(request, response, { bytesMax, requestSlot }, errorOf));
@@ -191,8 +251,7 @@ export class PageServer {
         reject(new Problem(read.error, 413, `The form is larger than ${bytesMax / 1024} KiB.`));
       else reject(this.#errors.problem(read.error, read.error === 'overloaded' ? ['Retry-After', '1'] : []));
     };
-    // Node reports neither the end nor an error of a body whose request it has answered itself, with 408 for example.
-    response.once('close', readBody(request, declared, reserve, done, bytesMax));
+    readBody(request, response, declared, reserve, done, bytesMax);
     try {
       return new URLSearchParams(await promise);
     } finally {
@@ -204,7 +263,7 @@ export class PageServer {
   }
 }
 
-/** Yields the chunks of a file; throws once they are more than `bytesMax`. */
+/** Yields the chunks of a file; throws if the file is larger than `bytesMax`. */
 async function* upTo(bytesMax: number, file: AsyncIterable<Buffer>, error: () => Problem): AsyncGenerator<Buffer> {
   let bytes = 0;
   for await (const chunk of file) {

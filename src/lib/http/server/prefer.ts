@@ -2,8 +2,8 @@
 export const noPreferences: ReadonlyMap<string, string> = new Map();
 
 /**
- * Parses a `Prefer` header (RFC 7240): lower-case names to values, '' for preferences without one. The first of repeated
- * preferences counts; malformed ones are ignored.
+ * Parses a `Prefer` header (RFC 7240): lower-case names to values, '' for preferences without one. Of repeated
+ * preferences the first counts; malformed ones are ignored.
  */
 export function parsePrefer(header = ''): ReadonlyMap<string, string> {
   const preferences = new Map<string, string>();

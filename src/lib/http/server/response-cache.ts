@@ -4,8 +4,8 @@ import { contentEtag } from './conditional.ts';
 /**
  * Caches responses in memory for one version of the data.
  *
- * A cached response is valid for the version that it was made from, until the time at which that data changes by itself.
- * The cache is bounded in bytes: a new version, or a response that does not fit, clears it.
+ * A cached response is valid for the version that it was made from, until the time when that data changes without a
+ * write. The cache is bounded in bytes: a new version, or a response that does not fit, clears it.
  */
 export class ResponseCache {
   #version: number | undefined;
@@ -13,15 +13,15 @@ export class ResponseCache {
   #bytes = 0;
   readonly #responses = new Map<string, RouteResponse>();
 
-  /** Returns the cached response; always `undefined` if the version is. */
+  /** Returns the cached response, or `undefined` if there is none or `version` is undefined. */
   get(version: number | undefined, now: number, key: string): RouteResponse | undefined {
     if (version === undefined || version !== this.#version || now >= this.#expiresAt) return undefined;
     return this.#responses.get(key);
   }
 
   /**
-   * Stores a response that was made from this version, and returns it with its body as bytes and with its entity tag.
-   * @param expiresAt when the data of this version changes by itself, if ever
+   * Stores a response for this version of the data. Returns it with its body as bytes and its entity tag.
+   * @param expiresAt when the data changes without a write, if ever
    */
   set(version: number | undefined, expiresAt: number | undefined, key: string, response: RouteResponse): RouteResponse {
     const body = Buffer.from(JSON.stringify(response.body));

@@ -30,9 +30,14 @@ function headersOf(...transport: string[]) {
   const page = ['X-Content-Type-Options', 'nosniff', ...transport];
   const all = [...anyOrigin, ...page];
   return {
-    /** Changes, errors and streams of the API. Scripts of other sites can read them, with the headers that clients need. */
+    /**
+     * Changes, errors and streams of the API. Scripts of other sites can read them with the headers that clients need.
+     */
     api: [...all, ...exposeHeaders, 'Cache-Control', 'no-store'] as readonly string[],
-    /** Reads of the API have an entity tag: a browser keeps them to send it, for the same key only. */
+    /**
+     * Reads of the API have an entity tag: browsers may store them, revalidate each use, and use them only for the same
+     * key.
+     */
     read: [
       ...all,
       ...exposeHeaders,
@@ -46,22 +51,18 @@ function headersOf(...transport: string[]) {
   };
 }
 
-const overHttp = headersOf();
-const overTls = headersOf('Strict-Transport-Security', 'max-age=31536000');
-
-/** @param tls whether the request came over TLS; then browsers should use nothing else for a year */
-export function commonHeaders(tls: boolean): ReturnType<typeof headersOf> {
-  return tls ? overTls : overHttp;
-}
+export const headersOverHttp = headersOf();
+/** The headers for a request that came over TLS: browsers should use nothing else for a year. */
+export const headersOverTls = headersOf('Strict-Transport-Security', 'max-age=31536000');
 
 /** The header of the last response on a connection. */
 export const closeConnection: readonly string[] = ['Connection', 'close'];
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** How long a connection stays open for a client to take the end of the response. */
+/** How long a connection stays open so that a client can receive the end of the response. */
 export const LINGER_MS = 1000;
-/** TCP keep-alive on streams: finds out between two heartbeats that a client has vanished. Milliseconds. */
+/** TCP keep-alive on streams, in milliseconds: detects between two heartbeats that a client has disappeared. */
 const PROBES = { enable: true, initialDelay: 5000, interval: 3000, count: 3 };
 
 export interface ResponseContent {
@@ -75,21 +76,21 @@ export interface ResponseContent {
 
 /** The response of a page outside the API. */
 export interface PageContent extends ResponseContent {
-  /** Answers `If-None-Match` with 304. */
+  /** Enables 304 responses to `If-None-Match`. */
   readonly etag?: string;
-  /** By default browsers ask again for pages with an entity tag, and do not keep others. */
+  /** By default, browsers revalidate pages with an entity tag, and do not store others. */
   readonly cacheControl?: string;
   /** More headers: names and values in turn. */
   readonly headers?: readonly string[];
-  /** The bytes in the encodings that most browsers accept, for those that do. */
+  /** The bytes in the encodings that most browsers accept. */
   readonly compressed?: Compressed;
-  /** Whether to compress the bytes now, for clients that accept it. They contain no secret that is the same each time (BREACH). */
+  /** Whether to compress the bytes for clients that accept it. They must not contain a secret that repeats (BREACH). */
   readonly compressible?: boolean;
-  /** The body in parts, in place of the bytes. The client must take it within `STREAM_MS`. */
+  /** The body in parts, instead of the bytes. The client must receive it within `STREAM_MS`. */
   readonly parts?: AsyncIterable<string | Buffer>;
 }
 
-/** The longest that a client may take for a page in parts. */
+/** The maximum time to send a page in parts. */
 const STREAM_MS = 10 * 60_000;
 
 /** The same bytes in two encodings. */
@@ -101,13 +102,13 @@ export interface Compressed {
 /** A response of a route that is ready to be written. */
 export interface EncodedResponse extends ResponseContent {
   readonly headers: readonly string[];
-  /** Writes the body in place of the bytes. */
+  /** Writes the body instead of the bytes. */
   readonly stream?: ResponseStream;
-  /** The body in parts, in place of the bytes; see `PageContent`. */
+  /** The body in parts, instead of the bytes; see `PageContent`. */
   readonly parts?: AsyncIterable<Buffer>;
 }
 
-/** Writes a response with its length, unless the client has gone or has a response already. */
+/** Writes a response with its length, unless the client has disconnected or already has a response. */
 export function writeResponse(
   response: ServerResponse,
   { status, contentType = JSON_TYPE, bytes, length: known }: ResponseContent,
@@ -121,8 +122,8 @@ export function writeResponse(
 }
 
 /**
- * Writes a page outside the API. For one in parts, the promise resolves once it has started.
- * @throws what reading the first part throws; nothing is written then
+ * Writes a page outside the API. If it is in parts, the promise resolves once the response has started.
+ * @throws any error of reading the first part; then nothing is written
  */
 export function writePage(
   { request, response, requestId, tls }: Pick<Exchange, 'request' | 'response' | 'requestId' | 'tls'>,
@@ -137,7 +138,13 @@ export function writePage(
   const accepts = varies ? encodings.find(name => acceptsEncoding(String(accepted), name)) : undefined;
   const bytes = accepts && (compressed === undefined ? compressNow(page.bytes, accepts) : compressed[accepts]);
   const content = bytes === undefined ? page : { ...page, bytes };
-  const all = commonHeaders(tls).page.concat('X-Request-Id', requestId, 'Cache-Control', cacheControl, headers);
+  const all = (tls ? headersOverTls : headersOverHttp).page.concat(
+    'X-Request-Id',
+    requestId,
+    'Cache-Control',
+    cacheControl,
+    headers,
+  );
   if (etag !== undefined) all.push('ETag', etag);
   if (varies) all.push('Vary', 'Accept-Encoding');
   if (bytes !== undefined && !isCurrent) all.push('Content-Encoding', accepts!);
@@ -147,7 +154,7 @@ export function writePage(
   writeResponse(response, isCurrent ? { status: 304, bytes: '' } : content, all.concat(connection));
 }
 
-/** Reads the first part, so that an error of the storage can still be the response. Returns all parts. */
+/** Reads the first part, so that a storage error can still become the response. Returns all parts. */
 export async function startParts<Part>(parts: AsyncIterable<Part>): Promise<AsyncIterable<Part>> {
   const iterator = parts[Symbol.asyncIterator]();
   let first: IteratorResult<Part> | undefined = await iterator.next();
@@ -163,7 +170,7 @@ export async function startParts<Part>(parts: AsyncIterable<Part>): Promise<Asyn
   };
 }
 
-/** Writes a response whose body is read as the client takes it. */
+/** Writes a response in parts, reading each as the client receives the one before. */
 export function writeParts(
   response: ServerResponse,
   { status, contentType = JSON_TYPE, length }: Omit<ResponseContent, 'bytes'>,
@@ -176,7 +183,7 @@ export function writeParts(
   }
   const own = ['Content-Type', contentType, ...(length === undefined ? [] : ['Content-Length', `${length}`])];
   response.writeHead(status, own.concat(headers));
-  // If reading fails, the connection breaks off, so that the client sees that the response is not complete.
+  // If reading fails, destroy the connection, so that the client notices that the response is incomplete.
   pipeline(parts, response, { signal: AbortSignal.timeout(STREAM_MS) }).catch(() => {});
 }
 
@@ -197,7 +204,7 @@ function acceptsEncoding(header: string, encoding: string): boolean {
 export function writePreflight({ request, response, requestId, tls }: Exchange, headers: readonly string[]): void {
   const allowed = request.headers['access-control-request-headers'] ?? requestHeaders;
   writeResponse(response, { status: 204, bytes: '' }, [
-    ...[...anyOrigin, ...commonHeaders(tls).page, 'Cache-Control', 'no-store'],
+    ...[...anyOrigin, ...(tls ? headersOverTls : headersOverHttp).page, 'Cache-Control', 'no-store'],
     ...['Access-Control-Allow-Methods', 'GET, HEAD, POST, PUT, PATCH, DELETE'],
     ...['Access-Control-Allow-Headers', allowed, 'Access-Control-Max-Age', '86400'],
     ...['Vary', 'Access-Control-Request-Headers', 'X-Request-Id', requestId, ...headers],
@@ -206,7 +213,7 @@ export function writePreflight({ request, response, requestId, tls }: Exchange, 
 
 /**
  * Writes the head of a streamed response and starts its stream. The connection ends with the response.
- * @returns the writer, or `undefined` when there is nothing to stream: for HEAD, or when the client has gone
+ * @returns the writer, or `undefined` for HEAD, or if the client has disconnected
  */
 export function writeStream(
   { request, response, requestId, tls, headers: rateLimits }: Exchange,
@@ -222,7 +229,7 @@ export function writeStream(
   response.writeHead(status, [
     'Content-Type',
     contentType,
-    ...commonHeaders(tls).api,
+    ...(tls ? headersOverTls : headersOverHttp).api,
     ...own,
     ...rateLimits,
     ...headers,
@@ -236,7 +243,7 @@ export function writeStream(
     write: bytes => response.writableEnded || response.destroyed || response.write(bytes),
     end() {
       response.end();
-      // A client that does not read does not take the end of the response either.
+      // A client that does not read would not receive the end of the response either.
       setTimeout(() => response.destroy(), LINGER_MS).unref();
     },
     destroy: () => response.destroy(),
@@ -246,7 +253,7 @@ export function writeStream(
     bytesAcknowledged: () => bytesAcknowledged(request.socket),
   };
   response.on('error', () => {});
-  // A client that ends its side has gone; otherwise only the next write would show that.
+  // A client that ends its side has disconnected; otherwise only the next write would reveal that.
   request.socket.once('end', () => response.destroy());
   response.on('drain', () => stream.drained());
   response.once('close', () => stream.closed());

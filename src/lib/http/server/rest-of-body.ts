@@ -6,8 +6,8 @@ const PERIOD_MS = 5000;
 const PERIODS_MAX = 24;
 
 /**
- * Limits how long the rest of a body is read whose request has its response already: while at least 2 KiB/s arrive, for two
- * minutes at most. Browsers read a response only once they have sent everything. The caller lets the request flow.
+ * Limits how long the rest of a request body is read after the response: while at least 2 KiB/s arrive, for at most two
+ * minutes. Browsers read a response only after they have sent the whole body. The caller resumes the request.
  * @param close closes the connection
  */
 export function limitRest(request: IncomingMessage, close: () => void): void {

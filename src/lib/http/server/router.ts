@@ -7,7 +7,7 @@ interface Target<R> {
   readonly page?: PageRoute | undefined;
 }
 
-/** What a path leads to, if anything, with the decoded path parameters. */
+/** The route or page at a path, if any, with the decoded path parameters. */
 export interface Found<R> extends Target<R> {
   /** Whether the percent-encoding of the path is broken. */
   readonly isMalformed: boolean;
@@ -19,7 +19,7 @@ export class Router<R extends { readonly route: Pick<Route<never>, 'method' | 'p
   readonly #prefix: string;
   readonly #router = createRouter({
     ignoreTrailingSlash: true,
-    // The limit on headers is enough.
+    // Header size is limited already.
     maxParamLength: Number.POSITIVE_INFINITY,
     onBadUrl: ignore,
   });
@@ -59,13 +59,16 @@ export class Router<R extends { readonly route: Pick<Route<never>, 'method' | 'p
     return methods.filter(method => this.find(method, path).page !== undefined);
   }
 
-  /** Returns the path of the operation that a path without the prefix leads to, with its parameters in braces. */
+  /** Returns the path, with parameters in braces, of the operation that the prefix plus this path leads to. */
   pathInApi(path: string): string | undefined {
     const [method] = this.methodsOf(this.#prefix + path);
     return method && this.#prefix + this.find(method, this.#prefix + path).route!.route.path;
   }
 
-  /** Reports whether a path without a route belongs to the API. With an empty prefix all paths do but those of pages. */
+  /**
+   * Reports whether a path without a route belongs to the API. With an empty prefix, all paths except those of pages
+   * do.
+   */
   isInApi(path: string): boolean {
     if (this.#prefix === '') return this.find('GET', path).page === undefined;
     const decoded = decodePath(path);
@@ -77,7 +80,7 @@ const nothing: Found<never> = { isMalformed: false, parameters: {} };
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
-/** Handler of every path: the server looks routes up and calls them itself. */
+/** The handler of every path, which is never called: the server only looks up routes. */
 function ignore(): void {}
 
 function decodePath(path: string): string {

@@ -11,7 +11,7 @@ let tests = 0;
 describe('bytesAcknowledged', { skip: outsideLinux }, () => {
   for (const host of ['127.0.0.1', '::1', '::ffff:127.0.0.1']) {
     it(`tells what the other side of a connection with ${host} has not taken`, async t => {
-      // Nothing that another test has read is used again.
+      // Each test uses a later time, so that no cached value is used.
       const nowMs = performance.now() + 10_000 * ++tests;
       t.mock.method(performance, 'now', () => nowMs);
       const server = createServer();
@@ -24,7 +24,7 @@ describe('bytesAcknowledged', { skip: outsideLinux }, () => {
       socket.write('hello');
       await once(client, 'data');
       client.pause();
-      // More than a socket receives unread, and less than the kernel takes for sending.
+      // More than the receiving socket buffers, and less than the sending one does.
       socket.write(Buffer.alloc(800_000));
       await new Promise(resolve => socket.write('x', resolve));
       const acknowledged = await bytesAcknowledged(socket);

@@ -2,15 +2,15 @@ import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { endKey, parseTcpTable, tcpStates, tcpTables } from './tcp-table.ts';
 
-/** How long what was read is used again. */
+/** How long the queues that were read stay valid. */
 const VALID_MS = 1000;
 
 let latest: { readonly readMs: number; readonly queues: Promise<ReadonlyMap<string, number>> } | undefined;
 
 /**
- * Returns how many bytes of what was written to a socket the other side has acknowledged, at most a second ago. The kernel
- * accepts bytes long after the other side has vanished, so `Socket.writableLength` does not show that.
- * @returns `undefined` where the system does not say: outside Linux, and for a closed socket
+ * Returns how many of the bytes written to a socket the other side has acknowledged, at most a second ago. The kernel
+ * accepts bytes long after the other side has disappeared, so `Socket.writableLength` does not show that.
+ * @returns `undefined` if the system does not report it: outside Linux, and for a closed socket
  */
 export async function bytesAcknowledged(socket: Socket): Promise<number | undefined> {
   const nowMs = performance.now();
@@ -21,7 +21,7 @@ export async function bytesAcknowledged(socket: Socket): Promise<number | undefi
   return queued === undefined ? undefined : passedOn - queued;
 }
 
-/** Reads the send queues of all TCP connections of this machine: what is sent but not acknowledged, or not sent yet. */
+/** Reads the send queues of all TCP connections of this machine: the bytes that are unsent or not acknowledged. */
 async function readQueues(): Promise<ReadonlyMap<string, number>> {
   const queues = new Map<string, number>();
   for (const file of tcpTables) {

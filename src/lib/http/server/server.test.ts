@@ -44,7 +44,7 @@ const errors = {
   shutting_down: entry(503, 'Stopping.'),
 };
 
-/** The server's side of the next connection that a server of this process takes. */
+/** Returns the server's side of the next connection that this process accepts. */
 function nextAccepted(): Promise<Socket> {
   return new Promise(resolve => {
     const taken = (message: unknown) => {
@@ -55,12 +55,12 @@ function nextAccepted(): Promise<Socket> {
   });
 }
 
-/** More than any kernel takes off a server's hands for a client that does not read. */
+/** More than a kernel buffers for a client that does not read. */
 const LARGE_BYTES = 128 * 1024 * 1024;
 
 const MIB = 1024 * 1024;
 
-/** Admits everyone; each answer says so. */
+/** Authenticates every request; each response has a header that shows it. */
 const openGate: Authenticator = {
   isStillAuthorized: () => true,
   authenticate: () => ({
@@ -254,7 +254,7 @@ describe('a server of routes', () => {
     assert.match(head, /^HTTP\/1\.1 503 /);
     assert.match(head, /\r\nRetry-After: [123]\r\n/);
     assert.match(head, /\r\nConnection: close\r\n/);
-    // The key was not looked at.
+    // The key was not checked.
     assert.match(head, /\r\nX-Gate: shown to 127\.0\.0\.1\r\n/);
     assert.match(latest, /"code":"overloaded"/);
     for (let count = 0; count < 20; count++) {
@@ -335,7 +335,7 @@ describe('a server of routes', () => {
       socket.on('data', data => {
         received += data;
       });
-      // As clients do that look at the response once they have sent everything.
+      // Some clients read the response only after they have sent the whole body.
       for (const part of [head, ...Array.from({ length: bytes / 65_536 }, () => Buffer.alloc(65_536))]) {
         if (!socket.write(part)) await once(socket, 'drain');
       }
@@ -371,7 +371,7 @@ describe('a server of routes', () => {
     await once(socket, 'connect');
     socket.pause();
     socket.write(last('/v1/things/large'));
-    // Nothing is read until the server has given up; then what it had sent comes, and no more.
+    // The client reads only after the server has given up, and then gets just what was sent before.
     await once(await accepted, 'close');
     let bytes = 0;
     socket.on('data', part => {
@@ -557,7 +557,7 @@ describe('a server of routes', () => {
       socket.write(head(1, 'Content-Length: 1000'));
       await asked.promise;
       socket.destroy();
-      // The server has noticed that it has no connection any more.
+      // The server has noticed that the connection is closed.
       await server.close(3000);
       await nextTurn();
       checked.resolve();
@@ -664,7 +664,7 @@ describe('a server of routes', () => {
     const answers = Array.from({ length: 50 }, () => exchange(port, [get('/v1/things')]));
     const drained = server.drain(Promise.resolve());
     assert.deepEqual((await Promise.all(answers)).map(statuses), new Array(50).fill([200]));
-    // This one was accepted before, and sends its request only now.
+    // This connection was accepted before, and sends its request only now.
     assert.deepEqual(statuses(await exchangeOn(late, [get('/v1/things')])), [200]);
     await drained;
     await server.close(0);
@@ -724,8 +724,8 @@ describe('a server of routes', () => {
 });
 
 /**
- * A program that overloads a server until 50 requests were refused: 100 connections send one request after the other, and
- * new connections come all the time.
+ * A program that overloads a server until 50 requests were rejected: 100 connections send one request after another,
+ * and new connections arrive continuously.
  */
 const overload = `
   import { connect } from 'node:net';
@@ -757,7 +757,7 @@ const last = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: c
 const post = (length: number) =>
   `POST /v1/things HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
 
-/** Sends pieces on a connection of their own; everything that came until the server ended it. */
+/** Sends pieces on a new connection. Returns all bytes received until the server ended it. */
 function exchange(port: number, pieces: readonly string[]): Promise<string> {
   return exchangeOn(connect(port, '127.0.0.1'), pieces);
 }
@@ -773,7 +773,7 @@ async function exchangeOn(socket: Socket, pieces: readonly string[]): Promise<st
   return text;
 }
 
-/** The statuses of all answers in a text, in their order. */
+/** Returns the statuses of all responses in a text, in order. */
 function statuses(text: string): number[] {
   return Array.from(text.matchAll(/HTTP\/1\.1 (\d{3}) [A-Z][\w -]*\r\n/g), match => Number(match[1]));
 }

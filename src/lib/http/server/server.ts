@@ -1,24 +1,25 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Problem } from '../problem.ts';
-import type { ResponseWriter, Upload } from '../route.ts';
+import type { ResponseWriter } from '../route.ts';
 import type { AuthenticationResult, KeyOwner } from './authenticator.ts';
+import { BodyReceiver, type ReceivedBody } from './body-receiver.ts';
 import { BoundRoute } from './bound-route.ts';
+import { clientAddress } from './client-address.ts';
 import { ClientErrors } from './client-errors.ts';
-import { Connections } from './connections.ts';
+import { Connections, createLimitedServer } from './connections.ts';
 import { ErrorResponses } from './error-responses.ts';
 import type { Exchange } from './exchange.ts';
 import { type Listener, listen } from './listen.ts';
 import { LoadShedder } from './load-shedder.ts';
-import { defaultLimits, HEADER_BYTES_MAX, type HttpServerOptions, type ServerLoad } from './options.ts';
+import { defaultLimits, type HttpServerOptions, type ServerLoad } from './options.ts';
 import { PageServer } from './pages.ts';
-import { type Read, readBody } from './read-body.ts';
-import { requestIdOf } from './request-id.ts';
-import { isCompressed, isMediaType, isPreflight, isWellFormed, originForm } from './request-target.ts';
+import { isPreflight, isWellFormed } from './request-target.ts';
 import {
   closeConnection,
-  commonHeaders,
   type EncodedResponse,
+  headersOverHttp,
+  headersOverTls,
   LINGER_MS,
   startParts,
   writeParts,
@@ -26,26 +27,18 @@ import {
   writeResponse,
   writeStream,
 } from './responses.ts';
-import { type Found, Router } from './router.ts';
-import { readUpload } from './upload.ts';
+import { type RoutedExchange, routedExchange } from './routed-exchange.ts';
+import { Router } from './router.ts';
 
 const noHeaders: readonly string[] = [];
-const retrySoon: readonly string[] = ['Retry-After', '1'];
-/** Clients that come back at different times make no new peak. */
+/** Clients that retry at different times cause no new peak. */
 const RETRY_SECONDS = ['1', '2', '3'];
 
-interface RoutedExchange<Context> extends Exchange {
-  /** What the method and path lead to. */
-  readonly found: Found<BoundRoute<Context>>;
-  /** The bytes that are reserved for the body in the budget of bodies. */
-  bodyBytes: number;
-}
-
 /**
- * Serves routes, and pages beside them, on one address.
+ * Serves routes and pages on one address.
  *
- * The methods stand in the order in which a request passes them: receive, authenticate, authorize, read the body, handle,
- * respond; each can reject it. Every response under the prefix carries the rate limit headers and a request id, and an
+ * The methods are in the order of a request: receive, authenticate, authorize, handle, respond; each can reject it.
+ * `BodyReceiver` reads bodies. Every response under the prefix carries the rate limit headers and a request id, and an
  * Error body unless it is a success. Responses to requests that the HTTP parser rejects are in `client-errors.ts`.
  */
 export class HttpServer<Context> {
@@ -55,12 +48,13 @@ export class HttpServer<Context> {
   readonly #connections: Connections;
   readonly #errors: ErrorResponses;
   readonly #pages: PageServer;
-  /** Settled once the other pages are served too; absent before the first request for one. */
-  #morePages: Promise<void> | undefined;
-  #hasAllPages: boolean;
+  readonly #bodies: BodyReceiver<Context>;
   readonly #streams = new Set<ResponseWriter>();
   readonly #shedder: LoadShedder;
-  /** The errors of requests that are shed. Creating one for each would take a twelfth of the time of its response. */
+  /**
+   * The errors of requests that are rejected because of overload. Creating one per request would add a twelfth to the
+   * time of the response.
+   */
   readonly #overloads: readonly Problem[];
   #listener: Listener | undefined;
   #publicUrls = { plain: '', tls: '' };
@@ -69,35 +63,23 @@ export class HttpServer<Context> {
   /** Headers of every response: they end the connection while the server is draining or closing. */
   #connectionHeaders = noHeaders;
 
-  /** @throws {Error} when a route does not state who may call it */
+  /** @throws {Error} when a route lacks `access` */
   constructor(options: HttpServerOptions<Context>) {
     this.#options = options;
     this.#errors = new ErrorResponses(options);
-    this.#pages = new PageServer(options, this.#errors);
     const routes = options.routes.map(route => new BoundRoute(route, options));
     this.#router = new Router(options.prefix, routes, options.pages);
-    this.#hasAllPages = options.loadPages === undefined;
-    this.#shedder = new LoadShedder({ expectedWaitMs: options.expectedWaitMs?.bind(options) });
+    this.#pages = new PageServer(options, this.#errors, this.#router);
+    this.#shedder = new LoadShedder({ expectedWaitMs: options.expectedWaitMs });
     this.#overloads = RETRY_SECONDS.map(seconds => this.#errors.problem('overloaded', ['Retry-After', seconds]));
     const limits = { ...defaultLimits, ...options.limits };
-    this.#server = createServer({
-      headersTimeout: limits.headersMs,
-      requestTimeout: limits.requestMs,
-      keepAliveTimeout: limits.idleMs,
-      connectionsCheckingInterval: limits.checkMs,
-      maxHeaderSize: HEADER_BYTES_MAX,
-      requireHostHeader: false,
-    });
-    this.#server.setTimeout(limits.stalledMs);
-    // More than 2,000 headers fit into HEADER_BYTES_MAX; Node would drop the rest silently.
-    this.#server.maxHeadersCount = 0;
-    // Undocumented in Node: clients that end their side of the connection after a request still get the response.
-    Object.assign(this.#server, { httpAllowHalfOpen: true });
+    this.#server = createLimitedServer(limits);
     const { requestContext } = options;
     this.#connections = new Connections(this.#server, limits.connectionsMax, (request, response) => {
       if (requestContext === undefined) this.#receive(request, response);
       else requestContext.begin(request, () => this.#receive(request, response));
     });
+    this.#bodies = new BodyReceiver(options, this.#errors, this.#connections);
     this.#server.on('connection', () => this.#shedder.noteConnection());
     const clientErrors = new ClientErrors(this.#connections, this.#errors);
     this.#server.on('clientError', (error, socket) => clientErrors.respond(error, socket));
@@ -120,7 +102,7 @@ export class HttpServer<Context> {
     return this.#lastRequestMs;
   }
 
-  /** Returns what is open at present, and what was rejected. */
+  /** Returns the current connections and streams, and the number of rejected requests. */
   load(): ServerLoad {
     return {
       connections: this.#connections.size,
@@ -131,8 +113,8 @@ export class HttpServer<Context> {
   }
 
   /**
-   * Serves every request until `delay` has resolved, each as the last one on its connection. Then stops listening, and
-   * serves the connections that were accepted last for another second.
+   * Serves requests until `delay` has resolved, each as the last one on its connection. Then stops listening, and
+   * serves the most recently accepted connections for another second.
    */
   async drain(delay: Promise<unknown>): Promise<void> {
     this.#connectionHeaders = closeConnection;
@@ -154,65 +136,36 @@ export class HttpServer<Context> {
 
   /** Finds the route, and rejects requests that are malformed or do not belong to the API. */
   #receive(request: IncomingMessage, response: ServerResponse): void {
-    const exchange = this.#exchangeOf(request, response);
+    const exchange = routedExchange(request, response, {
+      router: this.#router,
+      errors: this.#errors,
+      publicUrls: this.#publicUrls,
+    });
     this.#lastRequestMs = exchange.receivedMs;
     const { route, page, isMalformed } = exchange.found;
     if (isMalformed || !isWellFormed(request)) this.#rejectMalformed(exchange);
     else if (page !== undefined) this.#pages.serve(exchange, page, this.#connectionHeaders);
-    else if (route === undefined && !this.#router.isInApi(exchange.path)) {
-      if (this.#hasAllPages) this.#rejectOutside(exchange);
-      else this.#receiveWithPages(exchange);
-    } else if (this.#isClosing) this.#rejectClosing(exchange);
+    else if (route === undefined && !this.#router.isInApi(exchange.path)) this.#receiveOutside(exchange);
+    else if (this.#isClosing) this.#rejectClosing(exchange);
     else if (this.#shedder.rejects(exchange.receivedMs)) this.#rejectOverloaded(exchange);
     else if (request.method === 'OPTIONS' && isPreflight(request)) {
       writePreflight(exchange, this.#errors.addressHeaders(request).concat(this.#connectionHeaders));
     } else this.#authenticate(exchange);
   }
 
-  /** Loads the other pages, and receives the request again. */
-  #receiveWithPages(exchange: RoutedExchange<Context>): void {
+  /**
+   * Loads the pages that are not served yet, and receives the request again. If all are loaded, rejects the request.
+   */
+  #receiveOutside(exchange: RoutedExchange<Context>): void {
     const { request, response } = exchange;
-    this.#morePages ??= this.#loadPages();
-    this.#morePages.then(
-      () => this.#receive(request, response),
-      error => this.#pages.reject(exchange, this.#options.problemOf(error, exchange), this.#connectionHeaders),
-    );
-  }
-
-  async #loadPages(): Promise<void> {
-    try {
-      this.#router.addPages(await this.#options.loadPages!());
-      this.#hasAllPages = true;
-    } catch (error) {
-      this.#morePages = undefined;
-      throw error;
+    const loading = this.#pages.loadOthers();
+    if (loading === undefined) this.#pages.rejectUnknown(exchange, this.#connectionHeaders);
+    else {
+      loading.then(
+        () => this.#receive(request, response),
+        error => this.#pages.reject(exchange, this.#options.problemOf(error, exchange), this.#connectionHeaders),
+      );
     }
-  }
-
-  /** Parses the URL once, and finds what it leads to. */
-  #exchangeOf(request: IncomingMessage, response: ServerResponse): RoutedExchange<Context> {
-    const url = request.url!.startsWith('/') ? request.url! : originForm(request.url!);
-    const mark = url.indexOf('?');
-    const path = mark < 0 ? url : url.slice(0, mark);
-    const found = this.#router.find(request.method!, path);
-    const tls = request.headers['x-forwarded-proto'] !== undefined && this.#errors.isTls(request);
-    return {
-      request,
-      response,
-      requestId: requestIdOf(request.headers['x-request-id']),
-      publicUrl: tls ? this.#publicUrls.tls : this.#publicUrls.plain,
-      tls,
-      path,
-      search: mark < 0 ? '' : url.slice(mark),
-      receivedMs: performance.now(),
-      found,
-      parameters: found.parameters,
-      headers: noHeaders,
-      caller: undefined,
-      address: '',
-      countedAt: 0,
-      bodyBytes: 0,
-    };
   }
 
   /** Checks the caller's key and counts the request. */
@@ -221,7 +174,7 @@ export class HttpServer<Context> {
     try {
       const result = this.#options.authenticator.authenticate({
         authorization,
-        address: () => this.#errors.addressOf(exchange.request),
+        address: () => clientAddress(exchange.request, this.#options.proxies),
       });
       if (!(result instanceof Promise)) this.#authorize(exchange, result);
       else {
@@ -239,7 +192,10 @@ export class HttpServer<Context> {
     this.#reject(exchange, this.#options.problemOf(error, exchange));
   }
 
-  /** Rejects requests that no route serves or serves any more, accounts of the sandbox where it is barred, and callers without the route's scope. */
+  /**
+   * Rejects requests for unknown or removed routes, accounts of the sandbox for routes that exclude them, and callers
+   * without the route's scope.
+   */
   #authorize(exchange: RoutedExchange<Context>, result: AuthenticationResult): void {
     const { route } = exchange.found;
     exchange.headers = result.headers;
@@ -263,92 +219,19 @@ export class HttpServer<Context> {
     } else if (access.scope !== undefined && !result.caller.scopes.has(access.scope)) {
       const message = `The API key lacks the scope ${access.scope}.`;
       this.#reject(exchange, new Problem('insufficient_scope', 403, message));
-    } else if (route.takesBody) this.#readBody(exchange, route);
-    else this.#handle(exchange, route, undefined);
-  }
-
-  #readBody(exchange: RoutedExchange<Context>, route: BoundRoute<Context>): void {
-    const { request, response } = exchange;
-    // The address of a connection is unknown once it is closed.
-    exchange.address = this.#errors.addressOf(request);
-    const { 'content-length': declared, 'content-type': type, 'transfer-encoding': encoding } = request.headers;
-    if (isCompressed(request)) {
-      const message = 'The body must not be compressed: send it without Content-Encoding.';
-      this.#reject(exchange, new Problem('invalid_content_type', 400, message));
-    } else if (route.route.upload !== undefined) this.#receiveUpload(exchange, route, route.route.upload);
-    else if (type !== undefined && !isMediaType(type)) {
-      this.#reject(exchange, this.#errors.problem('invalid_content_type'));
-    } else if (encoding === undefined && (declared === undefined || declared === '0')) {
-      this.#handle(exchange, route, undefined);
-    } else {
-      const stop = readBody(
-        request,
-        declared,
-        bytes => this.#reserve(exchange, bytes),
-        read => {
-          const { requestContext } = this.#options;
-          if (requestContext === undefined) this.#handleBody(exchange, route, read);
-          else requestContext.resume(request, () => this.#handleBody(exchange, route, read));
-        },
-      );
-      // Node reports neither the end nor an error of a body whose request it has answered itself, with 408 for example.
-      response.once('close', stop);
-    }
-  }
-
-  /** Lets the handler read the body: it is not kept in memory. */
-  #receiveUpload(exchange: RoutedExchange<Context>, route: BoundRoute<Context>, upload: Upload): void {
-    const { request, response } = exchange;
-    const { kind, contentTypes, advice = {}, bytesMax, timeoutMs } = upload;
-    const { 'content-length': declared = '0', 'content-type': type = '' } = request.headers;
-    const errorOf = (code: 'body_too_large' | 'malformed_request' | 'request_timeout') => {
-      if (code !== 'body_too_large') return this.#errors.problem(code);
-      return new Problem(code, 413, `The file is larger than ${bytesMax / 1024 / 1024} MiB.`);
-    };
-    const mediaType = type.split(';')[0]!.trim().toLowerCase();
-    if (!contentTypes.includes(mediaType)) {
-      const message = `The Content-Type must be one of ${contentTypes.join(', ')}.`;
-      const advised = Object.hasOwn(advice, mediaType) ? `${message} ${advice[mediaType]}` : message;
-      this.#reject(exchange, new Problem('invalid_content_type', 400, advised));
-    } else if (Number(declared) > bytesMax) this.#reject(exchange, errorOf('body_too_large'));
-    else {
-      if (timeoutMs !== undefined) this.#connections.allowSlowBody(request.socket, response);
-      const client = { address: exchange.address, account: exchange.caller };
-      const requestSlot = () => this.#options.uploads.request(kind, client);
-      const body = readUpload(request, response, { ...upload, requestSlot }, errorOf);
-      // What the handler has not read is discarded, so that the connection stays open.
-      response.once('finish', () => body.return(undefined));
-      this.#handle(exchange, route, undefined, body);
-    }
-  }
-
-  #handleBody(exchange: RoutedExchange<Context>, route: BoundRoute<Context>, read: Read): void {
-    if ('bytes' in read) this.#handle(exchange, route, read.bytes);
-    else if (read.error !== 'overloaded') this.#reject(exchange, this.#errors.problem(read.error));
-    else this.#rejectUncounted(exchange, this.#errors.problem('overloaded', retrySoon));
-  }
-
-  #reserve(exchange: RoutedExchange<Context>, bytes: number): boolean {
-    const isReserved = this.#options.bodies.reserve(exchange.caller!.accountId, bytes);
-    if (isReserved) exchange.bodyBytes += bytes;
-    return isReserved;
-  }
-
-  #releaseBody(exchange: RoutedExchange<Context>): void {
-    if (exchange.bodyBytes === 0) return;
-    this.#options.bodies.release(exchange.caller!.accountId, exchange.bodyBytes);
-    exchange.bodyBytes = 0;
+    } else if (route.takesBody) {
+      this.#bodies.receive(exchange, route, received => this.#handle(exchange, route, received));
+    } else this.#handle(exchange, route, {});
   }
 
   /** Validates the request and runs the route's handler. */
-  #handle(
-    exchange: RoutedExchange<Context>,
-    route: BoundRoute<Context>,
-    body: Buffer | undefined,
-    upload?: AsyncIterable<Buffer>,
-  ): void {
+  #handle(exchange: RoutedExchange<Context>, route: BoundRoute<Context>, received: ReceivedBody): void {
+    if ('problem' in received) {
+      this.#rejectFor(exchange, received.problem);
+      return;
+    }
     try {
-      const response = route.handle(exchange, body, upload);
+      const response = route.handle(exchange, received.bytes, received.upload);
       if (!(response instanceof Promise)) this.#respond(exchange, route, response);
       else {
         response.then(
@@ -362,17 +245,20 @@ export class HttpServer<Context> {
   }
 
   #fail(exchange: RoutedExchange<Context>, error: unknown): void {
-    const problem = this.#options.problemOf(error, exchange);
+    this.#rejectFor(exchange, this.#options.problemOf(error, exchange));
+  }
+
+  /** Rejects a request whose handling has begun. */
+  #rejectFor(exchange: RoutedExchange<Context>, problem: Problem): void {
     if (problem.code === 'overloaded') this.#rejectUncounted(exchange, problem);
     else this.#reject(exchange, problem);
   }
 
   #respond(exchange: RoutedExchange<Context>, route: BoundRoute<Context>, encoded: EncodedResponse): void {
-    this.#releaseBody(exchange);
     if (encoded.stream === undefined) {
       const { response, requestId, tls, headers } = exchange;
-      const common = commonHeaders(tls)[route.takesBody ? 'api' : 'read'];
-      const ofRoute = route.headers(exchange);
+      const common = (tls ? headersOverTls : headersOverHttp)[route.takesBody ? 'api' : 'read'];
+      const ofRoute = route.route.deprecation === undefined ? noHeaders : route.deprecationHeaders(exchange);
       const connection = this.#connectionHeaders;
       const all = common.concat('X-Request-Id', requestId, headers, encoded.headers, ofRoute, connection);
       if (encoded.parts !== undefined) {
@@ -381,27 +267,25 @@ export class HttpServer<Context> {
       }
       writeResponse(response, encoded, all);
     } else {
-      const { contentType = '' } = route.route.successes.find(({ status }) => status === encoded.status) ?? {};
-      const writer = writeStream(exchange, encoded, contentType, encoded.stream);
+      const writer = writeStream(exchange, encoded, route.contentTypeOf(encoded.status), encoded.stream);
       if (writer !== undefined) {
         this.#streams.add(writer);
         exchange.response.once('close', () => this.#streams.delete(writer));
         if (this.#isClosing) writer.end();
       }
     }
-    this.#report(exchange, encoded.status);
+    this.#finish(exchange, encoded.status);
   }
 
   async #respondWithFile(
     exchange: RoutedExchange<Context>,
-    { route }: BoundRoute<Context>,
+    route: BoundRoute<Context>,
     encoded: EncodedResponse,
     parts: AsyncIterable<Buffer>,
     headers: readonly string[],
   ): Promise<void> {
     const { request, response } = exchange;
-    const { contentType = '' } = route.successes.find(({ status }) => status === encoded.status) ?? {};
-    const content = { ...encoded, contentType };
+    const content = { ...encoded, contentType: route.contentTypeOf(encoded.status) };
     const isHead = request.method === 'HEAD';
     try {
       if (isHead && encoded.length !== undefined) writeResponse(response, content, headers);
@@ -410,28 +294,28 @@ export class HttpServer<Context> {
       this.#fail(exchange, error);
       return;
     }
-    this.#report(exchange, encoded.status);
+    this.#finish(exchange, encoded.status);
   }
 
   #reject(exchange: RoutedExchange<Context>, problem: Problem, key: KeyOwner | undefined = exchange.caller): void {
-    this.#releaseBody(exchange);
-    const headers = exchange.headers.concat(exchange.found.route?.headers(exchange) ?? [], this.#connectionHeaders);
-    this.#errors.write(exchange, problem, headers, key);
-    this.#report(exchange, problem.status, problem.code);
+    const { route } = exchange.found;
+    const ofRoute = route?.route.deprecation === undefined ? noHeaders : route.deprecationHeaders(exchange);
+    this.#errors.write(exchange, problem, exchange.headers.concat(ofRoute, this.#connectionHeaders), key);
+    this.#finish(exchange, problem.status, problem.code);
   }
 
   /** Rejects a request for lack of capacity: it does not count against the caller's plan. */
   async #rejectUncounted(exchange: RoutedExchange<Context>, problem: Problem): Promise<void> {
-    this.#releaseBody(exchange);
+    if (exchange.bodyBytes > 0) this.#bodies.release(exchange);
     try {
       exchange.headers = await this.#options.authenticator.uncount(exchange.caller!, exchange.countedAt);
     } catch {
-      // The request stays counted, as its headers say.
+      // The request stays counted, as the rate limit headers show.
     }
     this.#reject(exchange, problem);
   }
 
-  /** Rejects a request before any work for it, also that of looking at its key. */
+  /** Rejects a request before any work for it, even before its key is checked. */
   #rejectOverloaded(exchange: RoutedExchange<Context>): void {
     const connection = this.#shedder.hasTooManyConnections ? closeConnection : noHeaders;
     exchange.headers = this.#errors.addressHeaders(exchange.request).concat(connection);
@@ -440,34 +324,13 @@ export class HttpServer<Context> {
 
   #rejectClosing(exchange: RoutedExchange<Context>): void {
     exchange.headers = this.#errors.addressHeaders(exchange.request);
-    this.#reject(exchange, this.#errors.problem('shutting_down', retrySoon));
+    this.#reject(exchange, this.#errors.problem('shutting_down', ['Retry-After', '1']));
   }
 
-  /** Rejects a request that a proxy might read differently, and serves nothing more on its connection. */
+  /** Rejects a request that a proxy might read differently, and serves no further request on its connection. */
   #rejectMalformed(exchange: Exchange): void {
     this.#connections.abandon(exchange.request.socket, { queued: true });
     this.#errors.writeLast(exchange, 'malformed_request');
-  }
-
-  /** Returns the error for a path outside the API, which names the path of an operation if only the prefix is missing. */
-  /** Responds where no page has the method of a request. */
-  #rejectOutside(exchange: RoutedExchange<Context>): void {
-    const { path, request } = exchange;
-    const allowed = this.#router.pageMethodsOf(path);
-    if (request.method === 'OPTIONS' && allowed.length > 0) {
-      this.#pages.allow(exchange, allowed, this.#connectionHeaders);
-    } else this.#pages.reject(exchange, this.#notFoundOutside(path, allowed), this.#connectionHeaders);
-  }
-
-  #notFoundOutside(path: string, allowed: readonly string[]): Problem {
-    if (allowed.length > 0) return this.#errors.problem('method_not_allowed', ['Allow', allowed.join(', ')]);
-    const { code, status, message } = this.#errors.problem('route_not_found');
-    const intended = this.#router.pathInApi(path);
-    return new Problem(
-      code,
-      status,
-      intended === undefined ? message : `There is nothing at this path. Use ${intended}.`,
-    );
   }
 
   #notFound(path: string): Problem {
@@ -476,7 +339,9 @@ export class HttpServer<Context> {
     return this.#errors.problem('method_not_allowed', ['Allow', allowed.join(', ')]);
   }
 
-  #report(exchange: RoutedExchange<Context>, status: number, code = ''): void {
+  /** Releases the body of a request that has its response, and reports the response. */
+  #finish(exchange: RoutedExchange<Context>, status: number, code = ''): void {
+    if (exchange.bodyBytes > 0) this.#bodies.release(exchange);
     const route = exchange.found.route?.route;
     this.#options.onResponse?.(exchange, { route, status, code, durationMs: performance.now() - exchange.receivedMs });
   }

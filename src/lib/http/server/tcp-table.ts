@@ -6,11 +6,11 @@ export const tcpTables = ['/proc/net/tcp', '/proc/net/tcp6'] as const;
 
 /** A TCP socket of this machine. */
 export interface TcpRow {
-  /** Its own end and the other one, as {@link endKey} writes them. */
+  /** The local and the remote end, as {@link endKey} writes them. */
   readonly local: string;
   readonly remote: string;
   readonly state: string;
-  /** The bytes that were written but not acknowledged, or not sent yet. */
+  /** The bytes that are unsent or not acknowledged. */
   readonly sendQueue: number;
   /** The bytes that were received but not read; for a listener, the connections that wait to be accepted. */
   readonly receiveQueue: number;
@@ -26,7 +26,9 @@ export function* parseTcpTable(text: string): Generator<TcpRow> {
   }
 }
 
-/** Returns an address and port as the kernel writes them: 32-bit words in hexadecimal, in the byte order of the machine. */
+/**
+ * Returns an address and port as the kernel writes them: 32-bit words in hexadecimal, in the byte order of the machine.
+ */
 export function endKey(address: string | undefined, port: number | undefined): string {
   const bytes = address?.includes(':') ? ipv6Bytes(address) : (address ?? '').split('.').map(Number);
   let text = '';
@@ -38,13 +40,13 @@ export function endKey(address: string | undefined, port: number | undefined): s
   return text.toUpperCase() + portKey(port);
 }
 
-/** Returns the end of {@link endKey}: what it is for every address. */
+/** Returns the suffix of {@link endKey} that all keys of one port share. */
 export function portKey(port: number | undefined): string {
   return `:${(port ?? 0).toString(16).padStart(4, '0').toUpperCase()}`;
 }
 
 function ipv6Bytes(address: string): number[] {
-  // A URL writes an embedded IPv4 address in hexadecimal, and leaves out only one run of zeros.
+  // A URL writes an embedded IPv4 address in hexadecimal, and omits only one run of zeros.
   const [before = '', after] = new URL(`http://[${address.split('%')[0]}]`).hostname.slice(1, -1).split('::');
   const groups = (text = '') => (text === '' ? [] : text.split(':').map(group => Number.parseInt(group, 16)));
   const [start, end] = [groups(before), groups(after)];

@@ -1,13 +1,16 @@
-const SECONDS = 10;
+/** The time over which the average is measured. */
+export const RATE_SECONDS = 10;
+/** How long an upload may be below the minimum rate before it ends. */
+export const SLOW_MS = 10_000;
 
-/** The average that an upload must have, in bytes per second. */
+/** The minimum average rate of an upload, in bytes per second. */
 export const BYTES_PER_SECOND_MIN = 2048;
 
-/** Measures how fast a client sends a body. Only the time counts during which the server waits for more bytes. */
+/** Measures how fast a client sends a body. Counts only the time during which the server waits for more bytes. */
 export class UploadRate {
   readonly #now: () => number;
-  /** The bytes of the last ten seconds, each at its second modulo ten. */
-  readonly #bytes = new Array<number>(SECONDS).fill(0);
+  /** The bytes of the last ten seconds: each second at its number modulo ten. */
+  readonly #bytes = new Array<number>(RATE_SECONDS).fill(0);
   #second = 0;
   #waitedMs = 0;
   #waitingSince: number | undefined;
@@ -33,7 +36,7 @@ export class UploadRate {
 
   add(bytes: number): void {
     this.#forgetOld(this.#readWaitedMs());
-    this.#bytes[this.#second % SECONDS]! += bytes;
+    this.#bytes[this.#second % RATE_SECONDS]! += bytes;
   }
 
   /**
@@ -44,7 +47,7 @@ export class UploadRate {
     const waitedMs = this.#readWaitedMs();
     if (waitedMs < afterMs) return undefined;
     this.#forgetOld(waitedMs);
-    const measuredMs = Math.min(waitedMs, (SECONDS - 1) * 1000 + (waitedMs % 1000));
+    const measuredMs = Math.min(waitedMs, (RATE_SECONDS - 1) * 1000 + (waitedMs % 1000));
     const average = (this.#bytes.reduce((sum, bytes) => sum + bytes, 0) * 1000) / measuredMs;
     return average < BYTES_PER_SECOND_MIN ? average : undefined;
   }
@@ -55,6 +58,6 @@ export class UploadRate {
 
   #forgetOld(waitedMs: number): void {
     const second = Math.floor(waitedMs / 1000);
-    while (this.#second < second) this.#bytes[++this.#second % SECONDS] = 0;
+    while (this.#second < second) this.#bytes[++this.#second % RATE_SECONDS] = 0;
   }
 }

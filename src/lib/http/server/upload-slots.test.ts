@@ -99,7 +99,7 @@ describe('upload slots', () => {
     assert.deepEqual([again.state, bystander.state], ['waiting', 'waiting'], 'uploads have two seconds');
     await pass(500);
     assert.deepEqual([all[5]!.error?.code, all[7]!.error], ['request_timeout', undefined]);
-    assert.match(all[5]!.error!.message, /Another upload needed the slot/);
+    assert.match(all[5]!.error!.message, /another upload needed its slot/);
     assert.deepEqual([again.state, bystander.state], ['waiting', 'started']);
   });
 
@@ -136,7 +136,7 @@ describe('upload slots', () => {
   });
 });
 
-/** An upload of a test, whose client sends only what the test sends. */
+/** An upload of a test, which controls when bytes arrive. */
 class TestUpload {
   readonly slot: UploadSlot;
   state: 'waiting' | 'started' | 'rejected' = 'waiting';
@@ -177,7 +177,7 @@ class TestUpload {
   }
 }
 
-/** Returns slots for 32 files whose clock and timers only move with `pass`. */
+/** Returns slots for 32 files whose clock and timers move only with `pass`. */
 function uploads(t: TestContext) {
   let nowMs = 5000;
   t.mock.timers.enable({ apis: ['setInterval'] });
@@ -207,7 +207,7 @@ function uploads(t: TestContext) {
       assert.equal(upload.state, 'started');
       return upload;
     },
-    /** Sends enough of every upload. */
+    /** Sends enough bytes of every upload to keep it above the minimum rate. */
     keepAlive() {
       for (const upload of all) if (upload.state === 'started') upload.send(10 * KIB);
     },

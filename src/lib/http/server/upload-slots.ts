@@ -1,5 +1,5 @@
 import { Problem } from '../problem.ts';
-import { UploadRate } from './upload-rate.ts';
+import { BYTES_PER_SECOND_MIN, RATE_SECONDS, SLOW_MS, UploadRate } from './upload-rate.ts';
 
 /** The sender of an upload. */
 export interface UploadClient {
@@ -25,23 +25,23 @@ export interface UploadSlotsOptions {
   readonly now?: () => number;
 }
 
-/** The part of the slots of a kind that one network can have. */
+/** The share of the slots of a kind that one network can use. */
 const NETWORK_SHARE = 1 / 4;
 /** How long an upload waits for a slot. */
-const WAIT_MS = 10_000;
-/** After how long an upload below the minimum rate ends: in any case, and if another one needs its slot. */
-const SLOW_MS = 10_000;
+export const SLOT_WAIT_MS = 10_000;
+/** How long an upload must be below the minimum rate before another one can replace it. */
 const REPLACED_MS = 2000;
 const CHECK_MS = 500;
 
-const TOO_SLOW = 'The upload averaged less than 2 KiB/s over the last 10 seconds.';
-const REPLACED = 'Another upload needed the slot of this one, which averaged less than 2 KiB/s. Try again later.';
+const RATE_MIN = `${BYTES_PER_SECOND_MIN / 1024} KiB/s`;
+const TOO_SLOW = `The upload averaged less than ${RATE_MIN} over the last ${RATE_SECONDS} seconds.`;
+const REPLACED = `This upload averaged less than ${RATE_MIN}, and another upload needed its slot. Try again later.`;
 
 /**
  * The slots for the uploads that one node receives at the same time.
  *
- * An upload that gets no slot waits for one. Those of the networks with the fewest uploads go first, and replace the
- * slowest upload below the minimum rate. So slow senders keep nobody waiting for long, however many they are.
+ * An upload that gets no slot waits for one. Uploads of the networks with the fewest uploads start first, and replace
+ * the slowest upload below the minimum rate. So slow senders cannot block others for long, however many they are.
  */
 export class UploadSlots {
   readonly #options: UploadSlotsOptions;
@@ -62,13 +62,13 @@ export class UploadSlots {
     return this.#counts.get(accountKey(accountId)) ?? 0;
   }
 
-  /** Requests a slot. The caller releases it in any case. */
+  /** Requests a slot. The caller must release it in any case. */
   request(kind: string, client: UploadClient): UploadSlot {
     const slot = new UploadSlot(this.#limitsOf(kind, client), this.#now, () => this.#release(slot));
     this.#waiting.add(slot);
     this.#grant();
     if (this.#waiting.has(slot) && this.#waitingWith(slot.network) > slot.network.max) this.#reject(slot);
-    // A client whose bytes have arrived while the event loop was busy is not slow: they are read first.
+    // A client whose bytes arrived while the event loop was busy is not slow, so read them first.
     this.#timer ??= setInterval(() => setImmediate(() => this.#check()), CHECK_MS).unref();
     return slot;
   }
@@ -92,7 +92,7 @@ export class UploadSlots {
     };
   }
 
-  /** Starts the uploads that can start now. */
+  /** Gives free slots to waiting uploads. */
   #grant(): void {
     while (this.#startNext());
   }
@@ -115,7 +115,7 @@ export class UploadSlots {
     return false;
   }
 
-  /** Reports whether an upload can start, after it has replaced a slow one if need be. */
+  /** Reports whether an upload can start, after replacing a slow one if necessary. */
   #makeRoom(slot: UploadSlot, slow: readonly UploadSlot[]): boolean {
     const exceeded = this.#exceeded(slot);
     if (exceeded === undefined) return true;
@@ -134,7 +134,7 @@ export class UploadSlots {
   #check(): void {
     for (const slot of this.#open) if (slot.rateIfSlow(SLOW_MS) !== undefined) this.#end(slot, TOO_SLOW);
     this.#grant();
-    for (const slot of this.#waiting) if (this.#now() - slot.requestedAt >= WAIT_MS) this.#reject(slot);
+    for (const slot of this.#waiting) if (this.#now() - slot.requestedAt >= SLOT_WAIT_MS) this.#reject(slot);
     if (this.#open.size + this.#waiting.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
@@ -179,7 +179,7 @@ export class UploadSlots {
   }
 }
 
-/** What bounds the uploads in progress. */
+/** A limit on the uploads in progress. */
 interface SlotLimits {
   readonly account: SlotLimit | undefined;
   readonly network: SlotLimit;
@@ -195,11 +195,13 @@ interface SlotLimit {
 
 const accountKey = (accountId: number) => `account ${accountId}`;
 
-/** The slot of one upload, which may still wait for it. */
+/** The slot of one upload, acquired or still waiting. */
 export class UploadSlot {
   readonly limits: SlotLimits;
   readonly requestedAt: number;
-  /** Resolves when the upload has the slot, or was released. Rejects with `overloaded` if none becomes free. */
+  /**
+   * Resolves when the upload has the slot, or was released. Rejects with `overloaded` if no slot becomes free in time.
+   */
   readonly ready: Promise<void>;
   /** Releases the slot, or stops waiting for it. Idempotent. */
   readonly release: () => void;
@@ -236,7 +238,7 @@ export class UploadSlot {
 
   /**
    * Waits for bytes of the client.
-   * @param wait calls the function that it gets once it need not wait any longer
+   * @param wait must call its argument when the wait is over
    * @throws {Problem} `request_timeout` if the upload is too slow
    */
   async waitForBytes(wait: (done: () => void) => void): Promise<void> {
@@ -253,7 +255,7 @@ export class UploadSlot {
     this.#rate.add(bytes);
   }
 
-  /** Returns the rate of an upload that waits for bytes of its client and is too slow; see `UploadRate`. */
+  /** Returns the rate of an upload if it waits for bytes of its client and is too slow; see `UploadRate`. */
   rateIfSlow(afterMs: number): number | undefined {
     return this.#rate.isWaiting ? this.#rate.belowMinimum(afterMs) : undefined;
   }

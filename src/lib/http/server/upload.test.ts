@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
-import { after, describe, it } from 'node:test';
+import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import Type from 'typebox';
 import { SharedBudget } from '../../shared-budget.ts';
@@ -25,7 +25,7 @@ const authenticator: Authenticator = {
   addressHeaders: () => [],
 };
 
-/** Returns an operation that returns the number of bytes of a file; it reads at most `most` chunks. */
+/** Returns an operation that counts the bytes of a file; it reads at most `most` chunks. */
 function receiving(path: string, timeoutMs?: number, most = Number.POSITIVE_INFINITY): Route<null> {
   return {
     ...operationsOver<null>()({
@@ -80,12 +80,15 @@ describe('an upload', () => {
     errorPage: ({ status }) => ({ status, bytes: '' }),
     limits: { headersMs: 100, requestMs: REQUEST_MS, checkMs: 20 },
   });
-  const listening = server.listen('127.0.0.1', 0);
+  let port: number;
+  before(async () => {
+    port = await server.listen('127.0.0.1', 0);
+  });
   after(() => server.close(0));
 
-  /** Sends a file of ten bytes, one every 100 ms, and returns everything that comes back until the connection is closed. */
+  /** Sends a file of ten bytes, one every 100 ms. Returns all bytes received until the connection is closed. */
   async function sendSlowly(path: string, then = ''): Promise<string> {
-    const socket = connect(await listening, '127.0.0.1');
+    const socket = connect(port, '127.0.0.1');
     let received = '';
     socket.on('data', data => {
       received += data;
@@ -125,7 +128,7 @@ describe('an upload', () => {
 
   it('ends soon after an early response', async () => {
     const begunMs = performance.now();
-    const socket = connect(await listening, '127.0.0.1');
+    const socket = connect(port, '127.0.0.1');
     socket.on('error', () => {});
     socket.resume();
     socket.write('POST /v1/partly HTTP/1.1\r\nHost: x\r\nContent-Type: text/csv\r\nContent-Length: 99\r\n\r\nx');

@@ -6,16 +6,16 @@ import type { UploadSlot } from './upload-slots.ts';
 /** The limits of a body. */
 interface UploadLimits {
   readonly bytesMax: number;
-  /** How long it may take; then the response is 408. Without it, only the server limits it. */
+  /** The time limit; an upload that exceeds it gets 408. By default that of the server. */
   readonly timeoutMs?: number;
-  /** Requests the slot that the upload has from its first byte to its response. */
+  /** Requests the slot that the upload keeps from its first byte to its response. */
   requestSlot(): UploadSlot;
 }
 
 /**
- * Returns the chunks of a body as they are read; the client waits while nothing reads. What is not read is discarded.
+ * Returns the chunks of a body as they are read; the client waits between reads. Unread chunks are discarded.
  * @param errorOf returns the problem that reading throws
- * @throws {Problem} also `overloaded` or `request_timeout`, as `UploadSlots` decides
+ * @throws {Problem} also `overloaded` or `request_timeout`, from `UploadSlots`
  */
 export async function* readUpload(
   request: IncomingMessage,
@@ -23,7 +23,7 @@ export async function* readUpload(
   { bytesMax, timeoutMs = Number.POSITIVE_INFINITY, requestSlot }: UploadLimits,
   errorOf: (code: 'body_too_large' | 'malformed_request' | 'request_timeout') => Problem,
 ): AsyncGenerator<Buffer> {
-  // The client may have gone while the handler prepared to read. Then no event follows.
+  // If the client disconnected while the handler prepared to read, no event follows.
   const requireClient = () => {
     if (request.socket.destroyed || response.closed) throw errorOf('malformed_request');
   };
@@ -37,7 +37,7 @@ export async function* readUpload(
   let wake = () => {};
   const onEvent = () => wake();
   for (const event of EVENTS) request.on(event, onEvent);
-  // Node reports neither the end nor an error of a body whose request it has answered itself, with 408 for example.
+  // Node emits no event for a body after it has responded itself, for example with 408.
   response.once('close', onEvent);
   try {
     while (!request.readableEnded) {
@@ -63,5 +63,5 @@ export async function* readUpload(
   }
 }
 
-/** Whatever can happen to a body that is being read. */
+/** The events of a body that is being read. */
 const EVENTS = ['readable', 'end', 'error', 'close'] as const;

@@ -27,15 +27,20 @@ export class BodyReader {
    * @param strict whether unknown members are errors; otherwise they are ignored
    */
   read(value: unknown, strict: boolean): Reading<unknown> {
-    const tooLong = this.#lists.filter(({ name, maxItems }) => itemsOf(value, name).length > maxItems);
-    const repeated = this.#lists.filter(
-      list => list.uniqueItems && !tooLong.includes(list) && hasRepeated(value, list),
-    );
+    const tooLong: List[] = [];
+    const repeated: List[] = [];
+    for (const list of this.#lists) {
+      const items = (value as Record<string, unknown> | null | undefined)?.[list.name];
+      if (!Array.isArray(items)) continue;
+      if (items.length > list.maxItems) tooLong.push(list);
+      // The items are numbers or strings.
+      else if (list.uniqueItems && new Set(items).size < items.length) repeated.push(list);
+    }
     const wrong = [
       ...tooLong.map(({ name, maxItems }) => invalid(`/${name}`, `Must have at most ${maxItems} items.`)),
       ...repeated.map(({ name }) => invalid(`/${name}`, 'Must not have duplicate items.')),
     ];
-    // The items of a list that is too long are not validated: there may be very many.
+    // The items of a list that is too long are not validated, because there may be very many.
     const judged = tooLong.length === 0 ? value : { ...(value as object) };
     for (const { name } of tooLong) delete (judged as Record<string, unknown>)[name];
     if (wrong.length > 0 || !this.#validator.Check(judged)) {
@@ -64,18 +69,6 @@ function listsOf(schema: TSchema): List[] {
   });
 }
 
-/** Returns the items of a list in a body; none if the member is no list. */
-function itemsOf(body: unknown, name: string): readonly unknown[] {
-  const items = (body as Record<string, unknown> | null | undefined)?.[name];
-  return Array.isArray(items) ? items : [];
-}
-
-/** Reports whether a list has duplicate items, which are numbers or strings. */
-function hasRepeated(body: unknown, { name }: List): boolean {
-  const items = itemsOf(body, name);
-  return new Set(items).size < items.length;
-}
-
 function invalid(path: string, message: string): FieldError {
   return { path, code: 'invalid_value', message };
 }
@@ -92,7 +85,7 @@ function withoutUniqueItems<Value>(schema: Value): Value {
   return Object.create(Object.getPrototypeOf(schema), members) as Value;
 }
 
-/** Returns the schema with this keyword of a member that may be `null`, too. */
+/** Returns the schema of a nullable member's keyword, so that it also accepts `null`. */
 function asNotNull(schema: TSchema, keyword: string): TSchema {
   const { anyOf } = schema as { anyOf?: readonly TSchema[] };
   return anyOf?.find(one => keyword in one) ?? schema;
@@ -107,8 +100,8 @@ function onePerField(errors: readonly FieldError[]): FieldError[] {
 type SchemaError = ReturnType<Validator['Errors']>[1][number];
 
 /**
- * Reports whether an error only says that a nullable member is not `null`. Another error says why it is not valid
- * otherwise, which is what the caller meant.
+ * Reports whether an error only says that a nullable member is not `null`. Another error gives the actual reason, which
+ * concerns the caller more.
  */
 function saysOnlyNotNull({ keyword, schemaPath, params }: SchemaError): boolean {
   if (keyword === 'anyOf') return true;
@@ -130,7 +123,7 @@ function fieldErrors({ instancePath: path, ...error }: SchemaError, schema: TSch
       const article = /^[aeiou]/.test(String(params['type'])) ? 'an' : 'a';
       return [{ path, code: 'invalid_type', message: `Must be ${article} ${params['type']}.` }];
     }
-    // Another error of the object names the member.
+    // Another error names the member.
     case 'boolean':
       return [];
     case 'enum':
@@ -256,7 +249,7 @@ class Parameter {
     this.#validator = Compile(this.#value) as Validator;
   }
 
-  /** @param given the parameter as often as it is in the query: its name and the text each time */
+  /** @param given each occurrence of the parameter in the query */
   read(given: readonly (readonly [name: string, text: string])[]): Reading<unknown> {
     if (!this.#many) {
       return given.length > 1 ? this.#error('given_twice', 'Must be given once.') : this.#readOne(given[0]![1]);
@@ -281,7 +274,7 @@ class Parameter {
     return this.#error('invalid_value', this.#expectation(value));
   }
 
-  /** Returns a sentence that says what is valid. */
+  /** Returns a sentence that describes valid values. */
   #expectation(value: unknown): string {
     const { type, minimum, maximum } = this.#value as SchemaPart & { readonly type?: string };
     const allowed = (this.#value as { enum?: readonly unknown[] }).enum;
@@ -301,8 +294,8 @@ class Parameter {
 }
 
 /**
- * Parses plain decimal digits, without leading zeros and with no sign but a minus. Returns `undefined` for other texts and
- * for integers that JavaScript cannot represent exactly.
+ * Parses plain decimal digits, with an optional minus and without leading zeros. Returns `undefined` for other texts
+ * and for integers that JavaScript cannot represent exactly.
  */
 export function integerOf(text: string): number | undefined {
   if (!/^(?:0|-?[1-9]\d{0,15})$/.test(text)) return undefined;

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { endsWithin } from '../../timeout.ts';
 import { StorageError } from '../database.ts';
-import type { Connection, ConnectionPool } from './connection.ts';
+import type { Connection, PostgresPool } from './connection.ts';
 import { isReadOnly, UnknownOutcomeError } from './errors.ts';
 
 /** How often a call is attempted when it conflicts with others or loses its connection before the commit. */
@@ -9,9 +9,12 @@ const ATTEMPTS_MAX = 5;
 
 type Work<T> = (connection: Connection, deadlineMs: number) => Promise<T>;
 
-/** Runs calls on the connections of a pool: limits each in time, retries safe failures, and waits for them at the end. */
+/**
+ * Runs calls on the connections of a pool: limits their time, retries failures that are safe to retry, and waits for
+ * them when closing.
+ */
 export class Calls {
-  readonly #pool: ConnectionPool;
+  readonly #pool: PostgresPool;
   readonly #timeoutMs: number;
   readonly #running = new Set<Promise<unknown>>();
   #closing = false;
@@ -19,7 +22,7 @@ export class Calls {
   lastSuccessMs = Number.NEGATIVE_INFINITY;
 
   /** @param timeoutMs how long a call may take unless it has a timeout of its own */
-  constructor(pool: ConnectionPool, timeoutMs: number) {
+  constructor(pool: PostgresPool, timeoutMs: number) {
     this.#pool = pool;
     this.#timeoutMs = timeoutMs;
   }
@@ -63,13 +66,13 @@ export class Calls {
   }
 }
 
-/** Rejects with `unavailable` unless `result` is there within the limit. */
+/** Rejects with `unavailable` unless `result` settles within the limit. */
 export async function withTimeout(result: Promise<unknown>, timeoutMs: number): Promise<void> {
   if (await endsWithin(result, timeoutMs)) return;
   throw new StorageError('unavailable', 'The database did not respond in time.');
 }
 
-async function acquireBefore(pool: ConnectionPool, deadlineMs: number): Promise<Connection> {
+async function acquireBefore(pool: PostgresPool, deadlineMs: number): Promise<Connection> {
   const acquiring = pool.acquire();
   try {
     await withTimeout(acquiring, Math.max(1, deadlineMs - performance.now()));
@@ -80,7 +83,7 @@ async function acquireBefore(pool: ConnectionPool, deadlineMs: number): Promise<
   return acquiring;
 }
 
-/** Whether nothing was changed, and another attempt may succeed. */
+/** Reports whether a failed call changed nothing and may succeed if repeated. */
 function mayRetry(error: unknown, connection: Connection): boolean {
   if (!(error instanceof StorageError) || error instanceof UnknownOutcomeError || isReadOnly(error)) return false;
   const { code } = (error.cause ?? {}) as { code?: string };

@@ -17,7 +17,7 @@ onPostgres(engine => {
       t.after(() => connection.release());
       await connection.query(NO_DEADLINE, 'begin');
       for (let id = 0; id < 3 * STATEMENTS_MAX; id++) await runQuery(connection, id);
-      // Evicted by now, so it is prepared again.
+      // It was evicted, so it is prepared again.
       await runQuery(connection, 0);
       await connection.query(NO_DEADLINE, 'commit');
       const { rows } = await connection.query(

@@ -5,7 +5,7 @@ import { StatementCache } from '../statement-cache.ts';
 import { isStatementError, timeoutError, translateError } from './errors.ts';
 import { WaitEstimate } from './wait-estimate.ts';
 
-/** Returns how long the connections of a server wait, in milliseconds. */
+/** Returns the timeouts of the connections of a server, in milliseconds. */
 const timeoutsOf = (scale: number) => ({
   /** For a call, from acquiring a connection to its last result. A request may take 3 s and makes few calls. */
   call: 2400 * scale,
@@ -13,7 +13,7 @@ const timeoutsOf = (scale: number) => ({
   connect: 1500 * scale,
   /** The server's own statement timeout: shorter than a call, so that a slow statement does not cost the connection. */
   statement: 2000 * scale,
-  /** For an advisory lock, which a killed process may seem to hold. */
+  /** For an advisory lock, which a killed process may appear to hold. */
   lock: 3000 * scale,
 });
 
@@ -47,7 +47,7 @@ export function postgresServer(url: string, schema?: string, timeoutScale = 1) {
      * Opens a connection outside the pools.
      * @param name its `application_name`, which identifies it in `pg_stat_activity`
      * @param options.unlimited disables the server's statement and lock timeouts, for migrations
-     * @param options.onNotification called for each notification of the channels that it listens to
+     * @param options.onNotification called for each notification on its channels
      * @param options.onEnd called when the connection is lost or closed
      * @throws {StorageError} `unavailable`
      */
@@ -67,7 +67,10 @@ export function postgresServer(url: string, schema?: string, timeoutScale = 1) {
   };
 }
 
-/** Disables the timeouts of a connection. A statement ends nevertheless if this process is killed, where the server can tell. */
+/**
+ * Disables the timeouts of a connection. If this process is killed, the server still ends its statements if it can
+ * detect that.
+ */
 async function removeLimits(client: pg.Client): Promise<void> {
   await client.query('set statement_timeout = 0; set lock_timeout = 0');
   // Servers on some systems cannot check their connections.
@@ -91,7 +94,7 @@ function parseUrl(url: string, schema: string | undefined, timeouts: Timeouts) {
     throw new UserError(`The schema ${JSON.stringify(schema)} is not a plain lower-case name.`);
   }
   parts.searchParams.set('options', serverOptions(schema, timeouts, parts.searchParams.get('options')));
-  // The notification connection ends its predecessor by this name.
+  // A new notification connection ends its predecessor by this name.
   parts.searchParams.delete('application_name');
   const host = parts.searchParams.get('host') ?? (parts.hostname || 'localhost');
   const port = parts.searchParams.get('port') ?? (parts.port || '5432');
@@ -110,13 +113,13 @@ function parseUrl(url: string, schema: string | undefined, timeouts: Timeouts) {
 function serverOptions(schema: string | undefined, timeouts: Timeouts, fromUrl: string | null): string {
   const settings = {
     client_encoding: 'UTF8',
-    // Whatever the server's default: an acknowledged write must be on disk.
+    // Overrides the server's default: an acknowledged write must be on disk.
     synchronous_commit: 'on',
     statement_timeout: timeouts.statement,
     lock_timeout: timeouts.statement,
     // A node that hangs in a transaction must not hold its locks forever.
     idle_in_transaction_session_timeout: 2 * timeouts.call,
-    // The server notices within seconds that a node is gone, and releases its locks.
+    // The server notices within seconds that a node has failed, and releases its locks.
     tcp_keepalives_idle: 5,
     tcp_keepalives_interval: 1,
     tcp_keepalives_count: 5,
@@ -126,7 +129,7 @@ function serverOptions(schema: string | undefined, timeouts: Timeouts, fromUrl: 
   return [...own, ...(fromUrl === null ? [] : [fromUrl])].join(' ');
 }
 
-/** Returns `bigint` values, and `numeric` ones (sums of `bigint`), as numbers: the product's stay below 2^53. */
+/** Returns `bigint` values, and `numeric` ones (sums of `bigint`), as numbers: all of ours stay below 2^53. */
 function typeParser(oid: number, format?: 'text' | 'binary') {
   const { INT8, NUMERIC } = pg.types.builtins;
   return oid === INT8 || oid === NUMERIC ? Number : pg.types.getTypeParser(oid, format as 'text');
@@ -161,7 +164,7 @@ function createPool(pool: pg.Pool, location: string) {
         queue.leave(performance.now());
       }
     },
-    /** Returns how long a call that begins now will probably wait for a connection, in milliseconds. */
+    /** Returns how long a new call will probably wait for a connection, in milliseconds. */
     expectedWaitMs: () => queue.expectedMs(),
     state: () => ({
       used: acquired.size,
@@ -169,7 +172,7 @@ function createPool(pool: pg.Pool, location: string) {
       max: pool.options.max,
       waiting: pool.waitingCount,
     }),
-    /** Closes idle connections. Call it after a connection was lost, because the others probably were too. */
+    /** Closes idle connections. Call it after a connection was lost, because the others probably are too. */
     closeIdle() {
       for (const client of connections.keys()) if (!acquired.has(client)) destroy(client);
     },
@@ -185,7 +188,7 @@ function createPool(pool: pg.Pool, location: string) {
   };
 }
 
-export type ConnectionPool = ReturnType<typeof createPool>;
+export type PostgresPool = ReturnType<typeof createPool>;
 
 /** Returns a connection. It runs one statement at a time. */
 function createConnection(client: pg.ClientBase, location: string, release: (broken: boolean) => void) {
@@ -206,7 +209,7 @@ function createConnection(client: pg.ClientBase, location: string, release: (bro
     try {
       return await client.query({ ...statement, ...timeout });
     } catch (error) {
-      // After any other error a result may still be on its way.
+      // After any other error, a result may still arrive.
       if (!isStatementError(error)) broken = true;
       throw translateError(error, location);
     }
@@ -232,9 +235,10 @@ function createConnection(client: pg.ClientBase, location: string, release: (bro
     },
     /**
      * Runs a statement.
-     * @param deadlineMs when the result must be there, on the scale of `performance.now()`
+     * @param deadlineMs when the result must have arrived, on the scale of `performance.now()`
      * @param statementId prepares the statement once, under this id
-     * @throws {StorageError} for errors that are not about the statement; else the driver's error, its `code` the SQLSTATE
+     * @throws {StorageError} for errors that are not about the statement; otherwise the driver's error, whose `code` is
+     *   the SQLSTATE
      */
     async query(deadlineMs: number, text: string, values?: unknown[], statementId?: number) {
       if (statementId === undefined) return send(deadlineMs, values === undefined ? { text } : { text, values });
@@ -242,7 +246,7 @@ function createConnection(client: pg.ClientBase, location: string, release: (bro
       if (evicted.length > 0) await deallocateEvicted(deadlineMs);
       return send(deadlineMs, { text, values: values ?? [], name });
     },
-    /** Returns it to its pool. Closes it if it is broken or has no pool. */
+    /** Returns the connection to its pool. Closes it if it is broken or has no pool. */
     release: () => release(broken),
   };
 }
@@ -265,7 +269,7 @@ function destroy(client: pg.ClientBase) {
   internalsOf(client).stream.destroy();
 }
 
-/** The parts of the driver's client that it does not publish. */
+/** Members of the driver's client that are not in its types. */
 interface DriverInternals {
   readonly connection: { readonly stream: { destroy(): void }; readonly parsedStatements: Record<string, string> };
 }

@@ -4,7 +4,7 @@ import type { Database, Health, MaybePromise, OpenOptions, StorageMeasurements, 
 import { COMMIT_MARGIN_MS, VisibilityDeadlines } from '../deadlines.ts';
 import type { Query } from '../query.ts';
 import { Calls } from './calls.ts';
-import { type ConnectionPool, type PostgresServer, postgresServer } from './connection.ts';
+import { type PostgresPool, type PostgresServer, postgresServer } from './connection.ts';
 import { REQUIRE_WRITABLE, UnknownOutcomeError } from './errors.ts';
 import { HealthCheck } from './health.ts';
 import { migratePostgres, requireMigrated } from './migrate.ts';
@@ -16,20 +16,18 @@ export interface PostgresOptions extends OpenOptions {
   readonly url: string;
   /** The schema of the tables; by default the URL or the server decides, usually `public`. */
   readonly schema?: string;
-  /** Whether to run missing migrations. Without it, a database that lacks some is rejected. */
+  /** Whether to run missing migrations. If false, a database that lacks some is rejected. */
   readonly migrate: boolean;
-  /** Multiplies all timeouts, for tests on a busy machine; 1 by default. */
-  readonly timeoutScale?: number;
 }
 
 /**
  * Opens a database on a PostgreSQL server, version 14 or later.
  *
  * Every call ends within 2.4 s (`Timeouts`), even if the server is down or silent; lost connections are replaced.
- * Transactions are `read committed`: rows may change between a read and a write, so unique indexes and single statements
- * decide (`docs/decisions/engines.md`).
- * @throws {UserError} if the database cannot be used: not migrated, newer, not UTF-8, or too old a server
- * @throws {StorageError} `unavailable` if it cannot be reached, or, for a server, is a standby or read-only
+ * Transactions are `read committed`: rows may change between a read and a write, so unique indexes and single
+ * statements decide (`docs/decisions/engines.md`).
+ * @throws {UserError} if the database cannot be used: not migrated, newer, not UTF-8, or the server is too old
+ * @throws {StorageError} `unavailable` if it cannot be reached or, with the role `server`, is a standby or read-only
  */
 export async function openPostgres(options: PostgresOptions): Promise<PostgresDatabase> {
   const { url, schema, migrations, clock, log } = options;
@@ -44,7 +42,7 @@ export class PostgresDatabase implements Database {
   readonly engine = 'postgres';
   readonly readTimestamp: Database['readTimestamp'];
   readonly #origin: Origin | undefined;
-  readonly #pool: ConnectionPool;
+  readonly #pool: PostgresPool;
   /** Absent on a CLI connection. */
   readonly #notifications: NotificationConnection | undefined;
   readonly #calls: Calls;
@@ -81,9 +79,8 @@ export class PostgresDatabase implements Database {
       const result = await this.#calls.run((connection, deadlineMs) => {
         notified.clear();
         changedTables.clear();
-        const deadlines = this.#deadlines.forTransaction();
         const notifies = this.#notifications === undefined;
-        const options = { origin, deadlines, notified, changedTables, notifies };
+        const options = { origin, deadlines: this.#deadlines, notified, changedTables, notifies };
         return runTransaction(connection, deadlineMs, options, work);
       });
       this.#health.onWrite();
@@ -91,7 +88,7 @@ export class PostgresDatabase implements Database {
       return result;
     } catch (error) {
       this.#health.onWriteFailed(error);
-      // The transaction may have been committed.
+      // The transaction may have committed.
       if (error instanceof UnknownOutcomeError) {
         this.#publish(new Map(Array.from(notified.keys(), topic => [topic, undefined])), changedTables);
       }
@@ -148,7 +145,9 @@ export class PostgresDatabase implements Database {
   }
 }
 
-/** Checks the server's version and settings and the database's migrations; for a server, also that it accepts writes. */
+/**
+ * Checks the server's version and settings and the database's migrations; for a server, also that it accepts writes.
+ */
 async function inspect(server: PostgresServer, { migrations, role, log }: PostgresOptions) {
   const { location, timeouts } = server;
   const connection = await server.connect('petstore open');

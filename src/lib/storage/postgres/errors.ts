@@ -5,7 +5,7 @@ interface ServerError extends Error {
   readonly severity?: string;
 }
 
-/** Whether the server sent this error; else the driver or the network made it. */
+/** Reports whether the server sent this error; otherwise it comes from the driver or the network. */
 function isFromServer(error: unknown): error is ServerError {
   return typeof (error as ServerError).severity === 'string';
 }
@@ -17,7 +17,7 @@ export function isStatementError(error: unknown): boolean {
   return isFromServer(error) && !/^(08|57P|25P03|25006|XX|0A000)/.test(error.code ?? 'XX');
 }
 
-/** Fails as a write would on a standby and on a read-only database; otherwise it does nothing. */
+/** Fails on a standby and on a read-only database, like a write; otherwise it has no effect. */
 export const REQUIRE_WRITABLE = `do $$ begin
   if current_setting('transaction_read_only') = 'on' then raise sqlstate '25006'; end if;
 end $$`;
@@ -63,7 +63,7 @@ const SERVER_ERRORS: readonly (readonly [code: RegExp, problem: string])[] = [
   [/^3D000/, 'does not exist'],
   [/^28/, 'rejected the user or the password'],
   [/^53300/, 'has no free connection'],
-  // 08 connection, 53 resources, 57P shutdown or startup, 58 system: none is about the statement.
+  // 08 connection, 53 resources, 57P shutdown or startup, 58 system: none of these is about the statement.
   [/^(08|53|57P|58|25P03)/, 'is not available ({code})'],
 ];
 
@@ -75,7 +75,7 @@ function networkError(error: NodeJS.ErrnoException, location: string): StorageEr
   return databaseError(`is not usable: ${message}`, location, error, 'is not usable');
 }
 
-/** @param publicProblem what callers see instead, if the problem may name a host or a file */
+/** @param publicProblem what callers see instead, if the problem may contain a host or a file name */
 function databaseError(problem: string, location: string, cause: unknown, publicProblem = problem): StorageError {
   const publicMessage = `The database ${publicProblem}.`;
   return new StorageError('unavailable', `The database at ${location} ${problem}.`, { publicMessage, cause });

@@ -8,11 +8,11 @@ const FULL_MS = 5000;
 /** How long a result is valid, and how long the check may take. */
 const CHECK_MS = 1000;
 
-/** Determines the state of the database from recent calls, or by a call of its own. */
+/** Determines the state of the database from recent calls, or with a query. */
 export class HealthCheck {
   readonly #calls: Calls;
   #fullMs = Number.NEGATIVE_INFINITY;
-  /** When the latest write succeeded: reads say nothing about a standby, or a database that became read-only. */
+  /** When the latest write succeeded. Reads also succeed on a standby and on a read-only database. */
   #lastWriteMs = Number.NEGATIVE_INFINITY;
   /** Whether the latest write failed because the database is a standby or read-only. */
   #isReadOnly = false;
@@ -50,7 +50,7 @@ export class HealthCheck {
         this.#isReadOnly = false;
       } catch (error) {
         this.#isReadOnly = isReadOnly(error);
-        // Reads succeed: the check only waited for a connection too long.
+        // Reads succeed, so the check only waited too long for a connection.
         if (!this.#isReadOnly && performance.now() - this.#calls.lastSuccessMs <= CHECK_MS)
           return this.#working(lostLocks);
         const detail = error instanceof StorageError ? error.publicMessage : 'The database rejects queries.';

@@ -6,8 +6,8 @@ import { MigrationReport, type MigrationState, workedTables } from '../migration
 import { type Connection, type PostgresServer, postgresServer } from './connection.ts';
 
 /**
- * Runs the missing migrations, each in its own transaction. Safe to run on several machines at once: an advisory lock lets
- * one work while the others wait.
+ * Runs the missing migrations, each in its own transaction. Safe to run on several machines at once: an advisory lock
+ * lets one of them run while the others wait.
  * @param now milliseconds since the Unix epoch
  * @param log gets the progress of an upgrade
  * @throws {UserError} if the database is newer than this program, or rejects a migration
@@ -49,8 +49,8 @@ export async function migratePostgres(
 }
 
 /**
- * Requires that all migrations have run, and no others.
- * @throws {UserError} if some are missing, naming the command that runs them, or the database is newer
+ * Requires that the database has exactly the known migrations.
+ * @throws {UserError} if some are missing, naming the command that runs them, or if the database is newer
  */
 export async function requireMigrated(
   connection: Connection,
@@ -61,7 +61,7 @@ export async function requireMigrated(
 }
 
 /**
- * Returns what a database has and lacks of the migrations. Changes nothing.
+ * Returns the applied migrations of a database. Changes nothing.
  * @throws {StorageError} `unavailable` if it cannot be reached
  */
 export async function postgresMigrationState(
@@ -100,22 +100,25 @@ async function missing(connection: Connection, server: PostgresServer, migration
   return missingMigrations(migrations, await appliedNames(connection, server), server.location);
 }
 
-/** A schema of a database whose restore is not complete. A restore creates no table in it, so that it can be repeated. */
+/**
+ * The schema that marks a database whose restore is incomplete. A restore creates no table in it, so that the restore
+ * can be repeated.
+ */
 const RESTORING = 'petstore_restoring';
 
 const FIND_MARK = `to_regnamespace('${RESTORING}') is not null as restoring`;
 
-/** Reports whether a database is marked: a restore of it is running, or was interrupted. */
+/** Reports whether a database has the mark: a restore of it is running, or was interrupted. */
 export function isRestoring(url: string): Promise<boolean> {
   return queryOnce(url, `select ${FIND_MARK}`).then(({ rows }) => rows[0].restoring);
 }
 
-/** Marks a database as one that no server and no command opens until its restore is complete, or removes the mark. */
+/** Marks a database so that no server or command opens it until its restore is complete, or removes the mark. */
 export async function markRestoring(url: string, restoring: boolean): Promise<void> {
   await queryOnce(url, restoring ? `create schema if not exists ${RESTORING}` : `drop schema if exists ${RESTORING}`);
 }
 
-/** Counts the values of all tables, so that PostgreSQL does not plan for empty ones until it does so itself. */
+/** Analyzes all tables. Otherwise PostgreSQL would plan for empty tables until it analyzes them itself. */
 export async function analyze(url: string): Promise<void> {
   await queryOnce(url, 'analyze');
 }
@@ -130,14 +133,14 @@ async function queryOnce(url: string, statement: string) {
 }
 
 /**
- * Returns the names of the migrations that a schema has, in order; none for an empty or a missing schema.
- * @throws {UserError} if the database is not completely restored
+ * Returns the names of the applied migrations of a schema, in order; none for an empty or a missing schema.
+ * @throws {UserError} if the restore of the database is incomplete
  */
 export async function appliedNames(
   connection: Connection,
   { timeouts, location }: PostgresServer,
 ): Promise<readonly string[]> {
-  // Looks only where the table would be created, not in the rest of the search path.
+  // Looks only in the schema in which the table would be created, not in the whole search path.
   const find = `select to_regclass(quote_ident(current_schema()) || '.migrations') is not null as found,
     ${FIND_MARK}`;
   const { rows } = await connection.query(performance.now() + timeouts.call, find);

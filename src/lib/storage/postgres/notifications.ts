@@ -1,33 +1,36 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../../log.ts';
-import type { Connection, ConnectionPool, PostgresServer } from './connection.ts';
+import type { Connection, PostgresPool, PostgresServer } from './connection.ts';
 
 /** How often the notified topics are read: a quarter of the second within which other processes must see them. */
 const POLL_MS = 250;
-/** How often they are read while nobody asks for them, which shows that the connection works. */
+/** How often they are read while `topicVersion` is not called, to check that the connection works. */
 const IDLE_POLL_MS = 10_000;
-/** How long after the last question the connection is idle. */
+/** How long after the last call of `topicVersion` the connection is idle. */
 const IDLE_AFTER_MS = 2000;
-/** How long what was read is valid. */
+/** How long versions that were read are valid. */
 const VALID_MS = 1000;
 const LOCK_POLL_MS = 20;
 
 /**
  * A dedicated connection of a server process: polls the topics that other processes notified, and holds advisory locks.
- * Reconnects when the connection is lost. Polling rather than LISTEN, because a silent half-open connection would miss
- * notifications unnoticed. It polls only while `topicVersion` is called; LISTEN wakes background work meanwhile.
+ * Reconnects when the connection is lost. Topics are polled, because a half-open connection would miss notifications of
+ * LISTEN unnoticed. It polls only while `topicVersion` is called; LISTEN wakes background work.
  */
 export class NotificationConnection {
   readonly #server: PostgresServer;
-  readonly #pool: ConnectionPool;
+  readonly #pool: PostgresPool;
   readonly #log: Log;
   /** Distinguishes this process's connection from any other. */
   readonly #name = `petstore ${randomBytes(9).toString('base64url')}`;
   readonly #stop = new AbortController();
   readonly #topics = new Map<string, { version: number; changes: number }>();
   readonly #locks = new Map<string, 'wanted' | 'held' | 'lost'>();
-  /** Moves every topic: the database may have been restored from a backup meanwhile. */
+  /**
+   * The number of connections so far. A new one changes every topic's version: the database may have been restored
+   * meanwhile.
+   */
   #connections = 0;
   #polledMs = Number.NEGATIVE_INFINITY;
   /** When `topicVersion` was last called. */
@@ -38,7 +41,7 @@ export class NotificationConnection {
   readonly #listeners = new Set<() => void>();
   readonly #running: Promise<void>;
 
-  constructor(server: PostgresServer, pool: ConnectionPool, log: Log) {
+  constructor(server: PostgresServer, pool: PostgresPool, log: Log) {
     this.#server = server;
     this.#pool = pool;
     this.#log = log;
@@ -55,7 +58,7 @@ export class NotificationConnection {
     return this.#connections + (this.#topics.get(topic)?.changes ?? 0);
   }
 
-  /** Moves a topic to `version`, or to an unknown one if that is `undefined`. */
+  /** Changes the version of a topic to `version`, or to an unknown one if that is `undefined`. */
   moveTopic(topic: string, version: number | undefined): void {
     const known = this.#topics.get(topic);
     if (known === undefined) this.#topics.set(topic, { version: version ?? 0, changes: 1 });
@@ -106,7 +109,7 @@ export class NotificationConnection {
       onEnd: () => this.#wake(),
     });
     try {
-      // If the server has not noticed that the last connection was lost, that one still holds the locks.
+      // If the server has not noticed that the previous connection was lost, that connection still holds the locks.
       await connection.query(performance.now() + VALID_MS, END_PREDECESSOR, [this.#name]);
       for (const topic of this.#topics.values()) topic.version = -1;
       for (const [lock, state] of this.#locks) if (state === 'held') this.#locks.set(lock, 'lost');
@@ -138,7 +141,7 @@ export class NotificationConnection {
     this.#polledMs = startedMs;
   }
 
-  /** A standby server rejects LISTEN. Without it, other processes' work is found by polling alone. */
+  /** A standby server rejects LISTEN. Without LISTEN, only polling finds the work of other processes. */
   async #listen(connection: Connection): Promise<void> {
     await connection.query(performance.now() + VALID_MS, LISTEN).catch(error => {
       if (connection.broken) throw error;

@@ -11,7 +11,7 @@ interface PostgresLocation {
   readonly schema?: string;
 }
 
-/** How long a transaction waits for the locks of its tables, and how long an attempt to get an advisory lock pauses. */
+/** How long a transaction waits for the locks of its tables; the pause between attempts to get an advisory lock. */
 const TABLE_LOCK_TIMEOUT = '5s';
 const LOCK_POLL_MS = 100;
 
@@ -63,7 +63,7 @@ class OfflinePostgres implements OfflineDatabase {
     return migratePostgres(this.#server, this.#schema, migrations, now);
   }
 
-  /** A snapshot, taken after the locks. */
+  /** Take the snapshot after the locks. */
   async begin(tables: readonly string[]): Promise<void> {
     await this.rows('begin isolation level repeatable read');
     await this.rows(`set local lock_timeout = '${TABLE_LOCK_TIMEOUT}'`);
@@ -75,7 +75,7 @@ class OfflinePostgres implements OfflineDatabase {
     await this.rows('commit');
   }
 
-  /** PostgreSQL checks them after each statement, so they are dropped and added again. */
+  /** PostgreSQL checks foreign keys after each statement, so they are dropped and added again. */
   async deferForeignKeys(work: () => Promise<void>): Promise<void> {
     const keys = (await this.rows(FOREIGN_KEYS)) as { table: string; name: string; definition: string }[];
     for (const { table, name } of keys) await this.rows(`alter table ${table} drop constraint ${name}`);

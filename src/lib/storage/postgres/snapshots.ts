@@ -4,14 +4,14 @@ import { type Connection, postgresServer } from './connection.ts';
 
 type PostgresLocation = Extract<DatabaseLocation, { url: string }>;
 
-/** A database as of one moment. */
+/** A read-only view of a database as of one moment. */
 export interface PostgresSnapshot extends Reader {
   readonly location: PostgresLocation;
-  /** The id with which other connections can read the same snapshot while this one is open. */
+  /** The id with which other connections can read this snapshot while it is open. */
   readonly id: string;
   /** The version of the server as `server_version_num`: 170004 is 17.4. */
   readonly serverVersion: number;
-  /** Whether the database has no table of the product or of anyone else. */
+  /** Whether the database has no tables at all. */
   readonly empty: boolean;
 }
 
@@ -21,8 +21,8 @@ const TIMEOUT_SCALE = 10;
 /**
  * Opens a read-only transaction on each database, runs `work` with them, and ends them. Statements have no time limit.
  *
- * The snapshots are taken one after the other. Between the first and the last one, no transaction changes `frozen`, a table
- * of the last database.
+ * The snapshots are taken one after the other. Between the first and the last one, no transaction changes `frozen`, a
+ * table of the last database.
  * @throws {StorageError} `unavailable`
  */
 export async function withPostgresSnapshots<T>(

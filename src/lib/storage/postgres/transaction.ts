@@ -1,6 +1,6 @@
 import type { Origin } from '../../origin.ts';
 import type { MaybePromise, Transaction } from '../database.ts';
-import type { TransactionDeadlines } from '../deadlines.ts';
+import type { TransactionDeadlines, VisibilityDeadlines } from '../deadlines.ts';
 import { PendingIncrements } from '../increments.ts';
 import type { Query } from '../query.ts';
 import type { Connection, QueryResult } from './connection.ts';
@@ -9,12 +9,12 @@ import { NOTIFY } from './notifications.ts';
 
 export interface TransactionOptions {
   readonly origin: Origin | undefined;
-  readonly deadlines: TransactionDeadlines;
-  /** Receives the versions of the topics that the transaction notifies. */
+  readonly deadlines: VisibilityDeadlines;
+  /** The versions of the topics that the transaction notifies are added here. */
   readonly notified: Map<string, number>;
-  /** Receives the tables that the transaction may change. */
+  /** The tables that the transaction may change are added here. */
   readonly changedTables: Set<string>;
-  /** Whether to notify the servers of every change: on a CLI connection, as they queue their own work. */
+  /** Whether to notify servers of every change. True on a CLI connection, whose commands queue work for them. */
   readonly notifies: boolean;
 }
 
@@ -37,7 +37,7 @@ export async function runTransaction<T>(
     if (!connection.broken) await connection.query(deadlineMs, 'rollback').catch(() => {});
     throw error;
   } finally {
-    options.deadlines.end();
+    tx.deadlines?.end();
   }
 }
 
@@ -53,6 +53,8 @@ class PostgresTransaction implements Transaction {
   readonly engine = 'postgres';
   now: number;
   readonly origin: Origin | undefined;
+  /** Absent until the work sets one. */
+  deadlines: TransactionDeadlines | undefined;
   readonly #connection: Connection;
   readonly #deadlineMs: number;
   readonly #options: TransactionOptions;
@@ -75,7 +77,8 @@ class PostgresTransaction implements Transaction {
   }
 
   requireVisibleBefore(end: number, late: () => Error): void {
-    this.#options.deadlines.requireVisibleBefore(end, late);
+    this.deadlines ??= this.#options.deadlines.forTransaction();
+    this.deadlines.requireVisibleBefore(end, late);
   }
 
   async all<P, R>(query: Query<P, R>, params: P): Promise<R[]> {
@@ -107,16 +110,16 @@ class PostgresTransaction implements Transaction {
   /** Ends the work. Throws the error of a failed statement, even if the work caught it, or of a missed deadline. */
   async finish(): Promise<void> {
     if (this.#failed === undefined) await this.#increments.write(this);
-    const { notifies, changedTables, deadlines } = this.#options;
+    const { notifies, changedTables } = this.#options;
     if (this.#failed === undefined && notifies && changedTables.size > 0) await this.#send(`select ${NOTIFY}`, []);
     this.closed = true;
     if (this.#failed !== undefined) throw this.#failed.error;
-    deadlines.check();
+    this.deadlines?.check();
   }
 
   async #query<P, R>(query: Query<P, R>, params: P): Promise<QueryResult> {
     const { sql, values, words, changedTable } = query.compiledFor('postgres');
-    if (!this.#increments.isEmpty && this.#increments.concern(words)) await this.#increments.write(this);
+    if (this.#increments.concern(words)) await this.#increments.write(this);
     if (changedTable !== undefined) this.#options.changedTables.add(changedTable);
     return this.#send(sql, values(params), query.id);
   }

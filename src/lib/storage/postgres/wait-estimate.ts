@@ -1,25 +1,25 @@
-/** A pause between two calls that takes longer is a stall, and counts as one of this length, in milliseconds. */
+/** The length of a stall, in milliseconds: a longer pause between two calls counts as this long. */
 const STALL_MS = 20;
 /** How much one pause changes the mean. */
 const WEIGHT = 1 / 64;
 
 /**
- * Estimates how long a new call will wait in a queue: as long as the calls before it need at the recent rate. A stall changes
- * the estimate little, since it says nothing about the calls after it.
+ * Estimates how long a new call will wait in a queue: the number of calls before it times the recent pause between
+ * calls. A stall changes the estimate little, since it does not slow the calls after it.
  */
 export class WaitEstimate {
   #waiting = 0;
-  /** The mean time from one call that leaves the queue to the next, in milliseconds; too short until some have left it. */
+  /** The mean time between two calls that leave the queue, in milliseconds; too short until some have left it. */
   #pauseMs = 0;
   /** When the last call left while others waited, in milliseconds. */
   #lastLeftMs: number | undefined;
 
-  /** Records that a call begins to wait. */
+  /** Records that a call has entered the queue. */
   enter(): void {
     this.#waiting++;
   }
 
-  /** Records that a call has waited long enough, at `nowMs`. */
+  /** Records that a call has left the queue at `nowMs`. */
   leave(nowMs: number): void {
     this.#waiting--;
     if (this.#lastLeftMs !== undefined) {

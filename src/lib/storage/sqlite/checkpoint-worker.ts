@@ -3,7 +3,10 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { type CheckpointResult, SqliteConnection } from './connection.ts';
 import { codeOf } from './errors.ts';
 
-/** `passive` copies what it can without blocking anyone; `truncate` empties an unused WAL; `touch` protects the WAL. */
+/**
+ * `passive` copies frames without blocking other connections; `truncate` empties an unused WAL; `touch` protects the
+ * WAL.
+ */
 export type CheckpointStep = 'passive' | 'truncate' | 'touch';
 
 export type CheckpointOutcome =
@@ -22,7 +25,8 @@ function run(step: CheckpointStep): CheckpointOutcome {
       return { left: 1, truncated: false };
     }
     const result = connection.checkpoint(step);
-    // The WAL must be empty on disk before the next frame, or a power cut could bring old frames back behind new ones.
+    // The WAL must be empty on disk before the next frame; otherwise, after a power cut, old frames could follow new
+    // ones.
     if (result.truncated) flushWal();
     return result;
   } catch (error) {

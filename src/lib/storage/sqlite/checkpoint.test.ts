@@ -6,7 +6,6 @@ import { describe, it, type TestContext } from 'node:test';
 import { Checkpointer } from './checkpoint.ts';
 import { SqliteConnection } from './connection.ts';
 import { WalFlush } from './flush.ts';
-import type { GroupCommit } from './group-commit.ts';
 import { Snapshots } from './snapshots.ts';
 
 describe('a checkpoint while another process reads', () => {
@@ -48,7 +47,7 @@ describe('a checkpoint while another process reads', () => {
   });
 });
 
-/** A small database with readers and checkpoints as they serve, and nobody who commits by himself. */
+/** Creates a small database with the readers and checkpoints of a server, in which only the test commits. */
 function make(t: TestContext) {
   const directory = mkdtempSync(join(tmpdir(), 'petstore-checkpoint-'));
   const file = join(directory, 'lines.db');
@@ -68,17 +67,17 @@ function make(t: TestContext) {
   const flush = new WalFlush(file);
   let resume = () => {};
   const resumed = () => new Promise<void>(resolve => (resume = resolve));
-  const groupCommit = { pause: async () => {}, resume: () => resume() } as GroupCommit;
+  const groupCommit = { pause: async () => {}, resume: () => resume() };
   const onFlushFailed = (error: Error) => assert.fail(error);
   const log = { info() {}, warn() {}, error() {} };
   const snapshots = new Snapshots(connect(), connect());
   return {
     writer,
     connect,
-    checkpoints: new Checkpointer(file, { groupCommit, snapshots, flush, checkpointBytes: 1, log, onFlushFailed }),
+    checkpoints: new Checkpointer({ file, snapshots, flush, checkpointBytes: 1, log, onFlushFailed }, groupCommit),
     resumed,
     commit: () => writer.exec('insert into lines default values'),
-    /** The log's header, which changes where it begins anew. */
+    /** Returns the header of the WAL, which changes when the WAL restarts. */
     header: () => {
       const descriptor = openSync(`${file}-wal`, 'r');
       const bytes = Buffer.alloc(32);

@@ -6,11 +6,22 @@ import type { CheckpointOutcome, CheckpointStep } from './checkpoint-worker.ts';
 import type { CheckpointResult } from './connection.ts';
 import { isBusy, isFailedFlush } from './errors.ts';
 import type { WalFlush } from './flush.ts';
-import type { GroupCommit, WalCapacity } from './group-commit.ts';
 import type { Snapshots } from './snapshots.ts';
 
+/**
+ * Whether the WAL accepts a group of writes. `wait`: until a flush ends or `resume` is called. `busy`: another
+ * process holds the write lock; retry. `full`: the WAL could not be truncated; reject.
+ */
+export type WalCapacity = 'now' | 'wait' | 'busy' | 'full';
+
+/** Group commit, whose groups wait while the WAL is truncated. */
+interface PausableWrites {
+  pause(): Promise<void>;
+  resume(): void;
+}
+
 export interface CheckpointerDeps {
-  readonly groupCommit: GroupCommit;
+  readonly file: string;
   readonly snapshots: Snapshots;
   readonly flush: WalFlush;
   /** The size of the WAL that starts a checkpoint. */
@@ -20,24 +31,29 @@ export interface CheckpointerDeps {
 }
 
 /**
- * Keeps the WAL short: runs checkpoints in a worker thread, so that nothing flushes on the event loop. Passive checkpoints
- * run beside writes; then writes wait while the worker copies the rest and truncates the WAL.
+ * Keeps the WAL short: runs checkpoints in a worker thread, so that the event loop does not wait for flushes. Passive
+ * checkpoints run during writes; then writes wait while the worker copies the rest and truncates the WAL.
  */
 export class Checkpointer {
   readonly #deps: CheckpointerDeps;
+  readonly #writes: PausableWrites;
   readonly #thread: CheckpointThread;
   /** The durations of checkpoints, in seconds. */
   readonly durations = new Histogram(durationBounds);
   #running: Promise<void> | undefined;
   /** Why the last checkpoint did not truncate the WAL. */
   #failed: 'busy' | 'full' | undefined;
-  /** Whether no reader holds the WAL, so that a commit could restart it over old frames. No group may run then. */
+  /**
+   * True if no reader uses the WAL. Do not start a group commit then: it could overwrite frames from the start of the
+   * file.
+   */
   #unprotected = false;
   #retry: NodeJS.Timeout | undefined;
 
-  constructor(file: string, deps: CheckpointerDeps) {
+  constructor(deps: CheckpointerDeps, writes: PausableWrites) {
     this.#deps = deps;
-    this.#thread = new CheckpointThread(file);
+    this.#writes = writes;
+    this.#thread = new CheckpointThread(deps.file);
   }
 
   /** Starts a checkpoint if one is due, unless one is running or has just failed. */
@@ -62,7 +78,7 @@ export class Checkpointer {
   }
 
   async #run(): Promise<void> {
-    const { groupCommit, log, onFlushFailed } = this.#deps;
+    const { log, onFlushFailed } = this.#deps;
     const isRetry = this.#failed !== undefined;
     const startedMs = performance.now();
     try {
@@ -83,21 +99,22 @@ export class Checkpointer {
       };
       this.#retry = setTimeout(retry, this.#failed === 'busy' ? RETRY_BUSY_MS : RETRY_MS).unref();
     }
-    groupCommit.resume();
+    this.#writes.resume();
   }
 
-  /** Copies the WAL into the file and truncates it. Returns false if another process reads from it. */
+  /** Copies the WAL into the file and truncates the WAL. Returns false if another process reads from it. */
   async #checkpoint(): Promise<boolean> {
-    const { groupCommit, flush } = this.#deps;
+    const { flush } = this.#deps;
     for (let attempt = 0; attempt < PASSIVE_ATTEMPTS; attempt++) {
       const { left } = await this.#thread.run('passive');
       if (left <= REMAINING_PAGES_MAX) break;
     }
-    await groupCommit.pause();
+    await this.#writes.pause();
     this.#unprotected = true;
     let allInFile = false;
     for (let attempt = 0; attempt < TRUNCATE_ATTEMPTS; attempt++) {
-      // Readers of the newest frames let the worker copy all frames; once they read only the file, the WAL is free.
+      // Once all readers have the newest snapshot, the worker can copy all frames; once the readers use only the file,
+      // the WAL is unused.
       this.#renewSnapshots();
       await this.#thread.run('passive');
       this.#renewSnapshots();
@@ -108,7 +125,7 @@ export class Checkpointer {
       this.#unprotected = false;
       return true;
     }
-    // Another process reads. With a frame that is not in the file, our readers protect the WAL again.
+    // Another process reads the WAL. A frame that is not in the file makes our readers protect the WAL again.
     if (allInFile) await this.#thread.run('touch');
     this.#renewSnapshots();
     this.#unprotected = false;
@@ -129,15 +146,17 @@ export class Checkpointer {
 /** The WAL stays below 64 MiB: the groups of one flush fit into the difference. */
 const WAL_BYTES_MAX = 48 * 1024 * 1024;
 const RETRY_MS = 1000;
-/** The same when only the write lock was missing, which commands hold briefly. */
+/** The pause after an attempt that failed only because of the write lock, which commands hold briefly. */
 const RETRY_BUSY_MS = 20;
-/** How many remaining pages writes may wait for, and how many passive checkpoints run to get there. */
+/** How many remaining pages writes may wait for, and how many passive checkpoints run to reach that number. */
 const REMAINING_PAGES_MAX = 256;
 const PASSIVE_ATTEMPTS = 4;
-/** A command that reads or commits meanwhile makes an attempt to truncate fail. */
+/** An attempt to truncate fails if a command reads or commits meanwhile. */
 const TRUNCATE_ATTEMPTS = 3;
 
-/** The worker thread, with a connection of its own. Starts with the first checkpoint. Does not keep the process alive. */
+/**
+ * The worker thread, with a connection of its own. Starts with the first checkpoint. Does not keep the process alive.
+ */
 class CheckpointThread {
   readonly #file: string;
   #worker: Worker | undefined;
@@ -148,7 +167,7 @@ class CheckpointThread {
     this.#file = file;
   }
 
-  /** Runs one step. One at a time. */
+  /** Runs one step. Call it for one step at a time. */
   async run(step: CheckpointStep): Promise<CheckpointResult> {
     this.#worker ??= this.#start();
     const worker = this.#worker;
@@ -173,7 +192,7 @@ class CheckpointThread {
       resourceLimits: { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 },
     });
     this.#ended = new AbortController();
-    // `run` reports an error while it waits.
+    // `run` reports errors during a step.
     worker.on('error', () => {});
     worker.on('exit', () => {
       this.#worker = undefined;

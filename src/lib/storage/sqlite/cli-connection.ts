@@ -13,13 +13,13 @@ import type { Query } from '../query.ts';
 import { type Prepared, retryWhileBusy, type SqliteConnection } from './connection.ts';
 import { busyError, diskFullError, isBusy, isDiskFull, isFailedFlush } from './errors.ts';
 import type { WalFlush } from './flush.ts';
-import { ChangeSet, runWork, TurnGuard, type WorkResult, writeIncrements } from './transaction.ts';
+import { ChangeSet, runWork, SqliteTransaction, type WorkResult } from './transaction.ts';
 
 type CliOptions = Pick<OpenOptions, 'clock' | 'origin' | 'onFailed'>;
 
 /**
- * The database for a command that may run beside a server. It flushes each of its commits, and flushes the server's
- * unflushed commits before it returns data from them.
+ * The database for a command that may run beside a server. It flushes each of its commits. Before it returns data of a
+ * server's unflushed commits, it flushes those too.
  */
 export class SqliteCliConnection implements Database {
   readonly engine = 'sqlite';
@@ -111,15 +111,15 @@ export class SqliteCliConnection implements Database {
     origin: Origin | undefined,
     changes: ChangeSet,
   ): Promise<WorkResult> {
-    const guard = new TurnGuard();
-    const deadlines = this.#deadlines.forTransaction();
-    const options = { now: this.#deadlines.now(), origin, deadlines, guard, changes, savepoint: false };
+    const deadlines = this.#deadlines;
+    const options = { now: deadlines.now(), origin, deadlines, changes, savepoint: false };
+    let result: WorkResult | undefined;
     try {
-      const result = await runWork(this.#writer, work, options);
+      result = await runWork(this.#writer, work, options);
       if (result.failed) {
         this.#writer.rollback();
       } else {
-        writeIncrements(this.#writer, options);
+        changes.increments.write(new SqliteTransaction(this.#writer, options));
         this.#writer.commit();
       }
       return result;
@@ -128,8 +128,7 @@ export class SqliteCliConnection implements Database {
       if (isFailedFlush(error)) throw this.#fail(error as Error);
       throw isDiskFull(error) ? diskFullError(error) : error;
     } finally {
-      guard.end();
-      deadlines.end();
+      result?.deadlines?.end();
     }
   }
 

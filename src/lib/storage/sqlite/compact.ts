@@ -1,15 +1,15 @@
 import { statSync } from 'node:fs';
 import { OfflineSqlite } from './offline.ts';
 
-/** The bytes of a database file before and after it was rewritten, with those of its write-ahead log. */
+/** The size of a database file with its write-ahead log, before and after it was rewritten. */
 export interface Compaction {
   readonly before: number;
   readonly after: number;
 }
 
 /**
- * Returns the disk space that `compactSqlite` needs for a file: SQLite writes what is in use to a temporary file, and then
- * to the write-ahead log.
+ * Returns the disk space that `compactSqlite` needs for a file: SQLite writes the pages in use to a temporary file, and
+ * then to the write-ahead log.
  * @throws {UserError} if the file cannot be used
  */
 export function compactionSpace(file: string): number {
@@ -26,8 +26,8 @@ export function compactionSpace(file: string): number {
 }
 
 /**
- * Rewrites a database without its free pages. It is one transaction, so a crash leaves the file as it was. Blocks the thread.
- * The temporary file is in `SQLITE_TMPDIR`.
+ * Rewrites a database without its free pages. Runs in one transaction, so a crash leaves the file unchanged. Blocks the
+ * thread. The temporary file is in `SQLITE_TMPDIR`.
  * @throws {UserError} if the file cannot be used
  * @throws {StorageError} `full`; `unavailable` if another process uses the file
  */

@@ -5,7 +5,7 @@ import type { Query } from '../query.ts';
 import { StatementCache } from '../statement-cache.ts';
 import { isBusy } from './errors.ts';
 
-/** The settings of a connection. Each is set explicitly, whatever SQLite was built with. */
+/** The settings of a connection. Each is set explicitly, so that compile-time defaults of SQLite do not matter. */
 export interface SqliteConnectionOptions {
   /** `full` flushes at every commit; `off` never, for callers that flush. */
   readonly synchronous: Synchronous;
@@ -17,29 +17,31 @@ export interface SqliteConnectionOptions {
 
 export type Synchronous = 'off' | 'full';
 
+export type { RunResult } from 'better-sqlite3';
+
 export interface Prepared {
   readonly statement: SqliteDatabase.Statement<[unknown[]]>;
   readonly writes: boolean;
-  /** The topic that moves when it changes rows. */
+  /** The topic that changes when this statement changes rows. */
   readonly topic: string | undefined;
   readonly words: ReadonlySet<string>;
   values(params: unknown): unknown[];
 }
 
-/** How many frames are left to copy after a checkpoint, and whether the WAL is now empty. */
+/** How many frames a checkpoint has not copied yet, and whether the WAL is now empty. */
 export interface CheckpointResult {
   readonly left: number;
   readonly truncated: boolean;
 }
 
-/** Returns the topic that moves when rows of a table change. */
+/** Returns the topic that changes when rows of a table change. */
 export function tableTopic(table: string): string {
   return `rows of ${table}`;
 }
 
 /**
- * Calls `work` with a function that runs a query on an existing file. Migrates nothing and writes nothing. The connection is
- * not opened read-only, because such a connection leaves `-wal` and `-shm` files behind.
+ * Calls `work` with a function that runs a query on an existing file. Migrates nothing and writes nothing. The
+ * connection is not opened read-only, because such a connection leaves `-wal` and `-shm` files behind.
  */
 export function readSqlite<T>(file: string, work: (rows: (sql: string) => unknown[]) => T): T {
   const db = new SqliteDatabase(file, { fileMustExist: true });
@@ -55,7 +57,12 @@ export function readSqlite<T>(file: string, work: (rows: (sql: string) => unknow
 export class SqliteConnection {
   readonly #db: SqliteDatabase.Database;
   readonly #dataVersion: SqliteDatabase.Statement<[], number>;
-  readonly #control = new Map<string, SqliteDatabase.Statement<[]>>();
+  readonly #begin: SqliteDatabase.Statement<[]>;
+  readonly #beginWrite: SqliteDatabase.Statement<[]>;
+  readonly #commit: SqliteDatabase.Statement<[]>;
+  readonly #rollback: SqliteDatabase.Statement<[]>;
+  /** Reads the file, which takes the snapshot of a read transaction. */
+  readonly #anyRow: SqliteDatabase.Statement<[]>;
   // better-sqlite3 finalizes a statement when it is garbage collected.
   readonly statements = new StatementCache((query: Query<unknown, unknown>) => this.#prepare(query));
 
@@ -73,6 +80,11 @@ export class SqliteConnection {
       this.#db.pragma('foreign_keys = on');
       this.#db.pragma('mmap_size = 0');
       this.#dataVersion = this.#db.prepare<[], number>('pragma data_version').pluck();
+      this.#begin = this.#db.prepare('begin');
+      this.#beginWrite = this.#db.prepare('begin immediate');
+      this.#commit = this.#db.prepare('commit');
+      this.#rollback = this.#db.prepare('rollback');
+      this.#anyRow = this.#db.prepare('select 1 from sqlite_schema limit 1');
     } catch (error) {
       this.#db.close();
       throw error;
@@ -89,13 +101,6 @@ export class SqliteConnection {
     const statement = this.#db.prepare<[unknown[]]>(sql);
     const topic = changedTable === undefined ? undefined : tableTopic(changedTable);
     return { statement, writes: !statement.readonly, topic, words, values };
-  }
-
-  /** Runs a statement that every group of writes needs. It stays prepared. */
-  #runControl(sql: string): void {
-    const statement = this.#control.getOrInsertComputed(sql, () => this.#db.prepare<[]>(sql));
-    if (statement.reader) statement.get();
-    else statement.run();
   }
 
   /** Runs statements that have no parameters, and ignores the rows that they return. */
@@ -120,11 +125,12 @@ export class SqliteConnection {
     this.#db.pragma(`busy_timeout = ${value}`);
   }
 
-  /** Begins a read transaction: a snapshot of what is committed now. */
+  /** Begins a read transaction, a snapshot of all committed data; it replaces the open transaction, if any. */
   beginRead(): void {
-    this.#runControl('begin');
+    this.rollback();
+    this.#begin.run();
     try {
-      this.#runControl('select 1 from sqlite_schema limit 1');
+      this.#anyRow.get();
     } catch (error) {
       this.rollback();
       throw error;
@@ -133,26 +139,26 @@ export class SqliteConnection {
 
   /** Begins a write transaction. Throws `SQLITE_BUSY` if another connection holds the write lock. */
   beginWrite(): void {
-    this.#runControl('begin immediate');
+    this.#beginWrite.run();
   }
 
   commit(): void {
-    this.#runControl('commit');
+    this.#commit.run();
   }
 
   /** Rolls back the open transaction, if any. */
   rollback(): void {
-    if (this.#db.inTransaction) this.#runControl('rollback');
+    if (this.#db.inTransaction) this.#rollback.run();
   }
 
   /**
-   * Commits a WAL frame that changes nothing. Until a checkpoint copies it to the file, new readers hold a lock on the WAL,
-   * which prevents commits from restarting the WAL over old frames.
+   * Commits a WAL frame that changes nothing. Until a checkpoint copies it to the file, new readers hold a lock on the
+   * WAL, which prevents commits from restarting the WAL over old frames.
    */
   touch(): void {
     this.beginWrite();
     try {
-      // Nothing uses this number. Setting it writes its page even if the value is the same.
+      // This number is not used. Setting it writes its page even if the value is the same.
       const version = this.#db.pragma('user_version', { simple: true });
       this.#db.pragma(`user_version = ${version}`);
       this.commit();
@@ -175,7 +181,8 @@ export class SqliteConnection {
 
   /**
    * Copies the database to a file, as of the open read transaction. Other processes may write meanwhile.
-   * @param onPages called every COPY_PAGES pages with the numbers of copied and of all pages; what it throws ends the copy
+   * @param onPages called every COPY_PAGES pages with the number of copied pages and of all pages; if it throws, the
+   *   copy ends
    */
   async copyTo(file: string, onPages: (copied: number, total: number) => void): Promise<void> {
     const progress = ({ totalPages, remainingPages }: SqliteDatabase.BackupMetadata) => {
@@ -193,7 +200,7 @@ export class SqliteConnection {
 /** How many pages a copy writes at a time: 4 MiB. */
 const COPY_PAGES = 2048;
 
-/** How long an attempt to get a lock of another process lasts, and the pause before the next try. */
+/** How long to try to get a lock that another process holds, and the pause between attempts. */
 export const LOCK_TIMEOUT_MS = 5000;
 export const LOCK_RETRY_MS = 3;
 
@@ -211,7 +218,7 @@ export async function retryWhileBusy<T>(attempt: () => T): Promise<T> {
 }
 
 /**
- * Locks `file`, a small database that is used for nothing else, for the life of this process.
+ * Locks `file`, a small database for this purpose only, for the life of this process.
  * @returns releases the lock
  * @throws `SQLITE_BUSY` if another process holds it
  */
@@ -219,7 +226,8 @@ export function lockFile(file: string): () => void {
   const holder = new SqliteDatabase(file, { timeout: 0 });
   try {
     holder.pragma('journal_mode = memory');
-    // Exactly one of several concurrent callers gets this lock. They could all fail to get an exclusive lock.
+    // Exactly one of several concurrent callers gets this lock. If they requested an exclusive lock, all of them could
+    // fail.
     holder.exec('begin immediate');
   } catch (error) {
     holder.close();

@@ -6,31 +6,31 @@ import { requireSqlite, retryWhileBusy, SqliteConnection } from './connection.ts
 import { createPrivateFile } from './data-directory.ts';
 import { busyError, codeOf, diskFullError, isBusy, isDiskFull, openingError } from './errors.ts';
 
-/** A database file, and the file that becomes its copy. */
+/** A database file, and the path of its copy. */
 export interface SqliteCopy {
   readonly from: string;
   readonly to: string;
 }
 
-/** Reports the progress of long work: the done share of it, from 0 to 1. */
+/** Reports the progress of long work: the completed share of it, from 0 to 1. */
 export type OnProgress = (share: number) => void;
 
 /** A server rejects writes at 48 MiB: a copy in progress must not let the write-ahead log grow so long. */
 const WAL_BYTES_MAX = 40 * 1024 * 1024;
-/** Below this size a server runs no checkpoint. */
+/** A server runs no checkpoint below this size. */
 const WAL_BYTES_SHORT = 16 * 1024 * 1024;
 const ATTEMPTS = 5;
-/** How long to wait for a shorter log before an attempt. Without a server nothing shortens it. */
+/** How long to wait for a shorter log before an attempt. Without a server, the log does not get shorter. */
 const SHORT_WAIT_MS = 3000;
 const SHORT_CHECK_MS = 20;
-/** Readers wait only for another process's recovery of the log, which is brief. */
+/** Readers wait only while another process recovers the log, which is brief. */
 const BUSY_MS = 1000;
 
 /**
- * Copies databases as of one moment, in which no transaction of any but the last one commits. The copies are flushed.
+ * Copies databases as of one moment, during which only the last database accepts commits. Flushes the copies.
  *
- * A server may serve the files meanwhile. It cannot shorten its write-ahead logs during a copy, so a copy starts again
- * before a log gets so long that the server would reject writes.
+ * A server may serve the files meanwhile. It cannot shorten its write-ahead logs during a copy, so the copy starts
+ * again before the server would reject writes because a log is too long.
  * @throws {UserError} if a file cannot be read, or the server writes faster than the copy
  * @throws {StorageError} `full`; `unavailable` if another process holds a write lock
  */
@@ -45,7 +45,7 @@ export async function copySqlite(copies: readonly SqliteCopy[], onProgress?: OnP
   }
 }
 
-/** Copies once. Returns false if a log got too long. */
+/** Makes one attempt to copy. Returns false if a log got too long. */
 async function copyAll(copies: readonly SqliteCopy[], onProgress: OnProgress | undefined): Promise<boolean> {
   const readers: SqliteConnection[] = [];
   let file = '';
@@ -87,8 +87,8 @@ async function copyAll(copies: readonly SqliteCopy[], onProgress: OnProgress | u
 }
 
 /**
- * Copies a database to a new file, and flushes that after each step. Flushing everything at the end would delay the flushes of
- * a server on the same disk.
+ * Copies a database to a new file, and flushes the file after each step. A single flush at the end would delay the
+ * flushes of a server on the same disk.
  */
 async function copyFlushed(
   reader: SqliteConnection,
@@ -108,7 +108,7 @@ async function copyFlushed(
 
 class LogTooLong extends Error {}
 
-/** Begins a read transaction on each connection while the write locks of all files but the last one are held. */
+/** Begins a read transaction on each connection while holding the write locks of all files except the last one. */
 async function beginTogether(copies: readonly SqliteCopy[], readers: readonly SqliteConnection[]): Promise<void> {
   const lockers: SqliteConnection[] = [];
   try {
@@ -151,13 +151,16 @@ export function openCopy(file: string) {
   };
   return {
     reader,
-    /** Reads every page and returns what is wrong, at most `limit` lines. `quick` leaves out the contents of indexes. */
+    /**
+     * Reads every page and returns the damage found, at most `limit` lines. `quick` does not check the contents of
+     * indexes.
+     */
     damage(how: 'quick' | 'full', limit: number): string[] {
       const pragma = how === 'quick' ? 'quick_check' : 'integrity_check';
       const lines = connection.rows(`pragma ${pragma}(${limit})`).map(row => String(Object.values(row as object)[0]));
       return lines.filter(line => line !== 'ok').map(line => line.replaceAll('\n', ' '));
     },
-    /** Returns the rows whose foreign keys lead nowhere, at most `limit` lines. */
+    /** Returns the rows with broken foreign keys, at most `limit` lines. */
     brokenReferences(limit: number): string[] {
       const rows = connection.rows('select * from pragma_foreign_key_check limit ?', limit);
       return (rows as { table: string; rowid: number; parent: string }[]).map(

@@ -11,7 +11,7 @@ import { flushDirectory } from './flush.ts';
  */
 export function createDirectory(directory: string): void {
   try {
-    // One at a time: Node's `recursive` never returns on file systems that reject every new directory.
+    // Creates one at a time: Node's `recursive` never returns on file systems that reject every new directory.
     mkdirSync(directory, { mode: 0o700 });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -41,15 +41,15 @@ export function createPrivateFile(file: string): void {
   }
 }
 
-/** Returns the names that a database file and the files beside it have. */
+/** Returns the names of a database file and of the files that SQLite puts beside it. */
 export function databaseFiles(file: string): string[] {
   return ['', '-wal', '-shm'].map(suffix => file + suffix);
 }
 
-/** Ends the name of a database file until the restore that writes it is complete. */
+/** The suffix of a database file until its restore is complete. */
 export const RESTORING = '.restoring';
 
-/** Throws a UserError if an interrupted restore has left its draft of a database file. */
+/** Throws a UserError if an interrupted restore has left an incomplete database file. */
 export function requireRestored(file: string): void {
   if (!existsSync(file + RESTORING)) return;
   throw new UserError(`A restore of ${file} was interrupted: run "petstore restore" again.`);

@@ -472,7 +472,7 @@ describe('lockDataDirectory', () => {
   it('names the directory that is not writable', t => {
     const data = join(directory, 'not-writable');
     mkdirSync(data, { mode: 0o500 });
-    // Root may write everywhere.
+    // Root may write to any file.
     if (process.getuid!() === 0) process.seteuid!(65_534);
     t.after(() => process.seteuid!(process.getuid!()));
     assert.throws(
@@ -486,7 +486,7 @@ describe('lockDataDirectory', () => {
     lockDataDirectory(data).release();
     const other = new SqliteDatabase(join(data, 'serve.lock'), { timeout: 0 });
     t.after(() => other.close());
-    // Where one that asks is, for a moment: it reads, and has not asked for more yet.
+    // As a command does between two reads: it has begun, and has not read more yet.
     other.exec('begin');
     other.pragma('schema_version');
     const lock = lockDataDirectory(data);

@@ -10,18 +10,18 @@ import { migrateSqlite } from './migrate.ts';
 import { type SqliteOptions, SqliteServerConnection } from './server-connection.ts';
 import { Snapshots } from './snapshots.ts';
 
-/** Page caches: the write connection's and each read connection's. Enough for a million pets. */
+/** The page caches of the write connection and of each read connection. Enough for a million pets. */
 const WRITER_CACHE_KIB = 8 * 1024;
 const READER_CACHE_KIB = 6 * 1024;
-/** Readers wait only for another process's recovery of the WAL, which is brief. */
+/** Readers wait only while another process recovers the WAL, which is brief. */
 const READER_BUSY_MS = 20;
 const CHECKPOINT_BYTES = 16 * 1024 * 1024;
 
 /**
- * Opens the database in `file` and runs missing migrations. Everything that a killed process left in the WAL is on disk
+ * Opens the database in `file` and runs missing migrations. Commits that a killed process left in the WAL are on disk
  * before the first read. See `docs/decisions/durability.md`.
- * @throws {UserError} if the file cannot be used (damaged, newer, foreign, no permission, locked by another process), or
- *   SQLite is too old
+ * @throws {UserError} if the file cannot be used (damaged, newer, foreign, no permission, locked by another process),
+ *   or SQLite is too old
  */
 export async function openSqlite(options: SqliteOptions): Promise<Database> {
   requireSqlite();
@@ -56,7 +56,7 @@ function openForCli(options: SqliteOptions, writer: SqliteConnection, connect: C
 
 function openForServer(options: SqliteOptions, writer: SqliteConnection, connect: Connect): Database {
   const { file, checkpointBytes = CHECKPOINT_BYTES } = options;
-  // Copies everything recovered into the file, so that every later read is of flushed data.
+  // Copies all recovered frames into the file, so that every later read is of flushed data.
   if (!writer.checkpoint('truncate').truncated) {
     throw new UserError(`Another process reads the database ${file} continuously: stop it, then start again.`);
   }

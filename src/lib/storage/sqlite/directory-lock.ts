@@ -5,8 +5,8 @@ import { createDirectory, createPrivateFile } from './data-directory.ts';
 import { isBusy, isNotPermitted, openingError } from './errors.ts';
 
 /**
- * Makes this process the only one that serves `directory`, until `release` or the end of the process: the operating
- * system releases the lock then. Creates the directory if necessary. Commands do not need the lock.
+ * Makes this process the only server of `directory`, until `release` or the end of the process, when the operating
+ * system releases the lock. Creates the directory if necessary. Commands do not need the lock.
  * @throws {UserError} if another process serves it, or it is not writable
  */
 export function lockDataDirectory(directory: string): { release(): void } {

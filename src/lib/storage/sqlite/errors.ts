@@ -12,7 +12,7 @@ export function isBusy(error: unknown): boolean {
   return codeOf(error).startsWith('SQLITE_BUSY');
 }
 
-/** Reports whether the disk rejected a write. SQLite has rolled the transaction back then. */
+/** Reports whether the disk rejected a write. SQLite has then rolled the transaction back. */
 export function isDiskFull(error: unknown): boolean {
   return /^SQLITE_(FULL|IOERR_(WRITE|SHMSIZE|SHMOPEN|SHMMAP|TRUNCATE))$/.test(codeOf(error));
 }
@@ -22,7 +22,7 @@ export function isFailedFlush(error: unknown): boolean {
   return /^SQLITE_IOERR_(DIR_)?FSYNC$/.test(codeOf(error));
 }
 
-/** Reports whether the permissions of a file or its directory forbid writing, or the file system does. */
+/** Reports whether file permissions or the file system forbid writing. */
 export function isNotPermitted(error: unknown): boolean {
   return NOT_PERMITTED.test(codeOf(error) || String((error as { code?: unknown } | null)?.code));
 }
@@ -41,7 +41,7 @@ export function busyError(): StorageError {
   return new StorageError('unavailable', 'Another process holds the write lock of the database; nothing was changed.');
 }
 
-/** Returns a sentence for the operator if `error` says why `file` cannot be opened; else returns `error`. */
+/** Returns a sentence for the operator if `error` explains why `file` cannot be opened; otherwise returns `error`. */
 export function openingError(error: unknown, file: string): unknown {
   const code = codeOf(error) || String((error as { code?: unknown } | null)?.code);
   const found = OPENING_ERRORS.find(([pattern]) => pattern.test(code));

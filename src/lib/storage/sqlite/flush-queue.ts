@@ -4,7 +4,7 @@ import type { WalFlush } from './flush.ts';
 import type { Snapshots } from './snapshots.ts';
 import type { ChangeSet, WorkResult } from './transaction.ts';
 
-/** A caller's write: its work, and the result of the work once it has run. */
+/** A caller's write: its work and, once it has run, the result of the work. */
 export interface QueuedWrite {
   readonly work: (tx: Transaction) => MaybePromise<unknown>;
   readonly origin: Origin | undefined;
@@ -16,28 +16,27 @@ export interface QueuedWrite {
 }
 
 /** The writes that wait for one flush, and the topics that it makes visible. */
-class PendingFlush {
-  readonly writes: QueuedWrite[] = [];
-  readonly topics = new Set<string>();
-  /** Whether a group with changes waits for it. */
-  needed = false;
+interface PendingFlush {
+  readonly writes: QueuedWrite[];
+  readonly topics: Set<string>;
 }
 
 export interface FlushQueueDeps {
   readonly flush: WalFlush;
   readonly snapshots: Snapshots;
-  /** A flush has completed, and reads see the changes to these topics. Called before the writes are settled. */
+  /** Called when a flush has completed and reads see the changes to these topics, before the writes resolve. */
   onVisible(topics: ReadonlySet<string>): void;
-  /** A flush has completed and its writes are settled. */
+  /** Called when a flush has completed and its writes have resolved. */
   onFlushed(): void;
   onFlushFailed(error: Error): void;
 }
 
-/** Settles the writes of committed groups after their flush. One flush runs at a time. */
+/** Resolves the writes of committed groups after their flush. One flush runs at a time. */
 export class FlushQueue {
   readonly #deps: FlushQueueDeps;
   #current: PendingFlush | undefined;
-  #next = new PendingFlush();
+  /** Absent while no group with changes waits for another flush. */
+  #next: PendingFlush | undefined;
   #ended: StorageError | undefined;
 
   constructor(deps: FlushQueueDeps) {
@@ -46,18 +45,18 @@ export class FlushQueue {
 
   /** Whether every committed group is flushed. */
   get flushedAll(): boolean {
-    return this.#current === undefined && !this.#next.needed;
+    return this.#current === undefined && this.#next === undefined;
   }
 
   get writes(): QueuedWrite[] {
-    return [...(this.#current?.writes ?? []), ...this.#next.writes];
+    return [...(this.#current?.writes ?? []), ...(this.#next?.writes ?? [])];
   }
 
-  /** Settles the writes of a committed group after the flush of what it wrote and read. */
+  /** Resolves the writes of a committed group once everything that they wrote and read is flushed. */
   add(writes: readonly QueuedWrite[], { changedRows, topics }: ChangeSet) {
     if (this.#ended !== undefined) return rejectAll(writes, this.#ended);
-    if (changedRows || topics.size > 0) this.#next.needed = true;
-    const pending = this.#next.needed ? this.#next : this.#current;
+    if (changedRows || topics.size > 0) this.#next ??= { writes: [], topics: new Set() };
+    const pending = this.#next ?? this.#current;
     if (pending === undefined) return settleAll(writes);
     for (const write of writes) pending.writes.push(write);
     for (const topic of topics) pending.topics.add(topic);
@@ -71,10 +70,10 @@ export class FlushQueue {
   }
 
   #start(): void {
-    if (this.#current !== undefined || !this.#next.needed) return;
+    if (this.#current !== undefined || this.#next === undefined) return;
     this.#current = this.#next;
-    this.#next = new PendingFlush();
-    this.#deps.snapshots.prepare();
+    this.#next = undefined;
+    this.#deps.snapshots.back.beginRead();
     this.#deps.flush.start(this.#onFlushed);
   }
 
@@ -97,9 +96,9 @@ export class FlushQueue {
 
 function settleAll(writes: readonly QueuedWrite[]): void {
   for (const write of writes) {
-    const { failed, value, end } = write.result!;
+    const { failed, value, deadlines } = write.result!;
     // Also for a write whose caller got a timeout.
-    end();
+    deadlines?.end();
     if (write.settled) continue;
     write.settled = true;
     if (failed) write.reject(value);

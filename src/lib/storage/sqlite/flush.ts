@@ -13,7 +13,7 @@ import { durationBounds, Histogram } from '../../histogram.ts';
 
 const NO_BYTES = new Uint8Array();
 
-/** Flushes the WAL of a SQLite file through a descriptor of its own, off the event loop. */
+/** Flushes the WAL of a SQLite file through its own descriptor, off the event loop. */
 export class WalFlush {
   readonly #file: string;
   readonly #descriptor: number;
@@ -34,7 +34,10 @@ export class WalFlush {
     this.bytes = size;
   }
 
-  /** Flushes everything written before this call. One flush at a time. An error is final: the writes may be lost. */
+  /**
+   * Flushes everything written before this call. Only one flush may run at a time. An error is final: the writes may be
+   * lost.
+   */
   start(onFlushed: (error: Error | undefined) => void): void {
     const startedMs = performance.now();
     this.startedMs = startedMs;
@@ -52,7 +55,9 @@ export class WalFlush {
     if (error !== undefined) throw error;
   }
 
-  /** Measures the WAL. Returns an error if another file has replaced it, because then the deleted one was flushed. */
+  /**
+   * Measures the WAL. Returns an error if another file has replaced it, because flushes then went to the deleted file.
+   */
   measure(): Error | undefined {
     try {
       const { ino, size } = statSync(this.#file);
@@ -67,9 +72,9 @@ export class WalFlush {
   /** Reports whether the file system is read-only or the file is immutable. Changes nothing on the disk. */
   isReadOnly(): boolean {
     try {
-      // A write of no bytes fails like any other: since Linux 6.15 also if ext4 forbids writes after an error.
+      // A write of no bytes reports these errors too: since Linux 6.15 also if ext4 forbids writes after an error.
       writeSync(this.#descriptor, NO_BYTES, 0, 0, 0);
-      // On older kernels, a file system that was remounted forbids only the path.
+      // On older kernels, only access by path fails on a file system that was remounted read-only.
       accessSync(this.#file, constants.W_OK);
       return false;
     } catch (error) {

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { testClock } from '../../clock.ts';
-import type { Database, ReadableCounterTable, Transaction } from '../database.ts';
+import type { CounterSums, Database, ReadableCounterTable, Transaction } from '../database.ts';
 import type { Migration } from '../migration.ts';
-import { createQueryFactory, type Params, statement } from '../query.ts';
+import { createQueryFactory, type Params, sql } from '../query.ts';
 import { SqliteConnection } from './connection.ts';
 import { openSqlite } from './database.ts';
 
@@ -27,10 +27,11 @@ const query = createQueryFactory<Tables>();
 const insertNote = query((db, p: Params<{ text: string }>) => db.insertInto('notes').values({ text: p.text } as never));
 const notes = query(db => db.selectFrom('notes').select('text').orderBy('id'));
 const counters = query(db => db.selectFrom('counters').select(['name', 'value']).orderBy('name'));
-const addToCounter = query((db, p: Params<{ name: string; by: number }>) =>
+const addToCounters = query((db, p: Params<CounterSums>) =>
   db
     .insertInto('counters')
-    .values({ name: p.name, value: p.by })
+    .columns(['name', 'value'])
+    .expression(sql`select value ->> 0, value ->> 1 from json_each(${p.rows}) where true`)
     .onConflict(conflict =>
       conflict.column('name').doUpdateSet(eb => ({ value: eb('counters.value', '+', eb.ref('excluded.value')) })),
     ),
@@ -51,9 +52,9 @@ async function open(t: TestContext) {
     table: 'counters',
     numberOf,
     addOne,
-    add(_, sums) {
+    get add() {
       writes++;
-      return sums.map(([name, by]) => statement(addToCounter, { name, by }));
+      return addToCounters;
     },
   };
   const database = await openSqlite({
@@ -125,7 +126,7 @@ describe('a group commit', () => {
   it('writes each counter once, and lets statements that mention the table see the increments', async t => {
     const { database, table, counterWrites } = await open(t);
     const before = database.dataVersion('counters');
-    // A group ends after 5 ms; while time stands still, all writes are one group.
+    // A group ends after 5 ms; while the clock stands still, all writes are in one group.
     const { mock } = t.mock.method(performance, 'now', () => 0);
     await Promise.all(
       Array.from({ length: 50 }, (_, index) =>
@@ -186,6 +187,20 @@ describe('a group commit', () => {
     const [, , third] = await Promise.allSettled([add, addAndFail, add].map(work => database.write(work)));
     assert.deepEqual(third, { status: 'fulfilled', value: 44 });
     assert.deepEqual(await database.all(counters, {}), [{ name: 'notes', value: 44 }]);
+  });
+
+  it('does not count for work that has ended, although its group has not', async t => {
+    const { database, table } = await open(t);
+    t.mock.method(performance, 'now', () => 0);
+    let ended: Transaction;
+    await Promise.all([
+      database.write(tx => {
+        ended = tx;
+        return tx.incrementAndGet(table, 'notes', 1);
+      }),
+      database.write(() => assert.throws(() => ended.incrementAndGet(table, 'notes', 5), /transaction has ended/)),
+    ]);
+    assert.deepEqual(await database.all(counters, {}), [{ name: 'notes', value: 1 }]);
   });
 });
 

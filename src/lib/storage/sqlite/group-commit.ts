@@ -1,27 +1,24 @@
 import type { Clock } from '../../clock.ts';
+import type { Log } from '../../log.ts';
 import type { Origin } from '../../origin.ts';
 import { type Health, type MaybePromise, StorageError, type Transaction } from '../database.ts';
 import { VisibilityDeadlines } from '../deadlines.ts';
+import { Checkpointer } from './checkpoint.ts';
 import { LOCK_RETRY_MS, LOCK_TIMEOUT_MS, type SqliteConnection } from './connection.ts';
 import { busyError, diskFullError, isBusy, isDiskFull, isFailedFlush, readOnlyError } from './errors.ts';
 import { FlushQueue, type FlushQueueDeps, type QueuedWrite, rejectAll } from './flush-queue.ts';
-import { ChangeSet, runWork, TurnGuard, writeIncrements } from './transaction.ts';
-
-/**
- * Whether the WAL accepts a group. `wait`: until `schedule` is called. `busy`: another process holds the write lock; retry.
- * `full`: the WAL could not be truncated; reject.
- */
-export type WalCapacity = 'now' | 'wait' | 'busy' | 'full';
+import { ChangeSet, runWork, SqliteTransaction } from './transaction.ts';
 
 export interface GroupCommitDeps extends Omit<FlushQueueDeps, 'onFlushed'> {
-  /** Must not wait for locks. Group commit turns its `synchronous` off and flushes itself. */
+  /** The connection must not wait for locks. Group commit turns its `synchronous` off and flushes the WAL itself. */
   readonly writer: SqliteConnection;
   readonly clock: Clock;
-  walCapacity(): WalCapacity;
-  /** This process has got the write lock. Called before each group. */
+  /** The database file, and the size of its WAL that starts a checkpoint. */
+  readonly file: string;
+  readonly checkpointBytes: number;
+  readonly log: Log;
+  /** Called before each group, when this process has acquired the write lock. */
   onWriteLock(): void;
-  /** SQLite rolled a group back after an error. */
-  onGroupLost(): void;
 }
 
 /** How a group ended, and which writes of the queue ran in it. */
@@ -41,7 +38,7 @@ const STALLED_MS = 1000;
 const GROUP_MS = 5;
 /** How long `health` reports a full disk or a busy write lock after the last occurrence. */
 const HEALTH_MS = 5000;
-/** How long units of work get savepoints after one of a group failed halfway. */
+/** How long units of work run in savepoints after one of a group failed halfway. */
 const SAVEPOINTS_MS = 1000;
 
 /**
@@ -50,9 +47,15 @@ const SAVEPOINTS_MS = 1000;
  */
 export class GroupCommit {
   readonly #deps: GroupCommitDeps;
-  /** The times before which running transactions must be visible. A change is visible once its flush completes. */
+  /** The deadlines of running transactions. A change is visible once its flush completes. */
   readonly deadlines: VisibilityDeadlines;
   readonly #flushes: FlushQueue;
+  readonly checkpointer: Checkpointer;
+  /**
+   * Whether the writer's `dataVersion` may have changed without another process, because SQLite has rolled a group back
+   * after an error. This does not matter once all our commits are flushed.
+   */
+  dataVersionUncertain = false;
   #queue: QueuedWrite[] = [];
   #scheduled = false;
   #running = false;
@@ -61,7 +64,7 @@ export class GroupCommit {
 
   /** When `pause` was called; `undefined` after `resume`. */
   #pausedSinceMs: number | undefined;
-  readonly #waiters: { until(): boolean; resolve(): void }[] = [];
+  readonly #waiters = new Set<{ until(): boolean; resolve(): void }>();
   #timeoutCheck: NodeJS.Timeout | undefined;
   #lastFullMs = Number.NEGATIVE_INFINITY;
   #lastBusyMs = Number.NEGATIVE_INFINITY;
@@ -69,13 +72,8 @@ export class GroupCommit {
   constructor(deps: GroupCommitDeps) {
     this.#deps = deps;
     this.deadlines = new VisibilityDeadlines(deps.clock, 0);
-    this.#flushes = new FlushQueue({
-      ...deps,
-      onFlushed: () => {
-        this.schedule();
-        this.#wake();
-      },
-    });
+    this.#flushes = new FlushQueue({ ...deps, onFlushed: this.#proceed });
+    this.checkpointer = new Checkpointer(deps, this);
     deps.writer.synchronous('off');
   }
 
@@ -85,17 +83,23 @@ export class GroupCommit {
       if (this.#ended !== undefined) throw this.#ended;
       const sinceMs = performance.now();
       this.#queue.push({ work, origin, sinceMs, resolve: resolve as QueuedWrite['resolve'], reject });
-      this.schedule();
+      this.#proceed();
       this.#timeoutCheck ??= setTimeout(this.#rejectOverdue, TIMEOUT_CHECK_MS);
     });
   }
 
-  /** Schedules the next group. Call it when a condition that the queue waits for has changed. */
-  schedule(): void {
-    if (this.#scheduled || this.#running || this.#queue.length === 0) return;
-    this.#scheduled = true;
-    setImmediate(this.#startGroup);
-  }
+  /** Schedules the next group, and resolves the waiters whose condition is true. Call it after each change of state. */
+  readonly #proceed = (): void => {
+    if (!this.#scheduled && !this.#running && this.#queue.length > 0) {
+      this.#scheduled = true;
+      setImmediate(this.#startGroup);
+    }
+    for (const waiter of this.#waiters) {
+      if (this.#ended === undefined && !waiter.until()) continue;
+      this.#waiters.delete(waiter);
+      waiter.resolve();
+    }
+  };
 
   health(): Health['writes'] {
     const now = performance.now();
@@ -108,7 +112,7 @@ export class GroupCommit {
     return !this.#running && this.#flushes.flushedAll;
   }
 
-  /** Starts no more groups. Resolves once everything committed is flushed, or after `end`. */
+  /** Starts no further groups. Resolves once everything committed is flushed, or after `end`. */
   pause(): Promise<void> {
     this.#pausedSinceMs = performance.now();
     return this.#waitUntil(() => this.flushedAll);
@@ -117,8 +121,7 @@ export class GroupCommit {
   /** Ends `pause`. */
   resume(): void {
     this.#pausedSinceMs = undefined;
-    this.schedule();
-    this.#wake();
+    this.#proceed();
   }
 
   /** Resolves once no write is pending, or after `end`. */
@@ -130,48 +133,49 @@ export class GroupCommit {
   end(error: StorageError): void {
     this.#ended = error;
     clearTimeout(this.#timeoutCheck);
-    rejectAll(this.#takeQueue(), error);
+    rejectAll(this.#queue.splice(0), error);
     this.#flushes.end(error);
-    this.#wake();
+    this.#proceed();
   }
 
   readonly #startGroup = () => {
     this.#scheduled = false;
     if (this.#queue.length === 0 || this.#ended !== undefined) return;
-    // `resume` and a completed flush call `schedule` again.
+    // `resume` and a completed flush start it again.
     if (this.#pausedSinceMs !== undefined || this.#isStalled(performance.now())) return;
-    const capacity = this.#deps.walCapacity();
+    if (this.dataVersionUncertain && !this.flushedAll) return;
+    const capacity = this.checkpointer.capacity();
     if (capacity === 'wait') return;
     if (capacity === 'busy') return this.#retryWhileBusy();
     if (capacity === 'full') {
       const message = 'The write-ahead log cannot be truncated; nothing was changed.';
-      return this.#rejectGroup(this.#takeQueue(), new StorageError('full', message));
+      return this.#rejectGroup(this.#queue.splice(0), new StorageError('full', message));
     }
     try {
       this.#deps.writer.beginWrite();
     } catch (error) {
       if (isBusy(error)) return this.#retryWhileBusy();
-      return this.#rejectGroup(this.#takeQueue(), error);
+      return this.#rejectGroup(this.#queue.splice(0), error);
     }
     this.#running = true;
     this.#commitGroup()
       .catch(error => this.#deps.onFlushFailed(error))
       .finally(() => {
         this.#running = false;
-        this.schedule();
-        this.#wake();
+        this.#proceed();
       });
   };
 
   /** Commits the queued writes, or as many as fit into GROUP_MS, in one transaction. */
   async #commitGroup(): Promise<void> {
-    const queue = this.#takeQueue();
+    const queue = this.#queue.splice(0);
     const group = await this.#runGroup(queue);
     const { ran, outcome } = group;
-    // A write that failed halfway alone has its result: the error. Nothing else was undone.
+    // If a write that failed halfway ran alone, it already has its result, the error, and no other write was rolled
+    // back.
     const again = outcome === 'partial' && queue.length > 1;
     this.#queue = [...(again ? queue : queue.slice(ran.length)), ...this.#queue];
-    if (again || outcome === 'failed') for (const { result } of ran) result?.end();
+    if (again || outcome === 'failed') for (const { result } of ran) result?.deadlines?.end();
     if (again) this.#savepointsUntilMs = performance.now() + SAVEPOINTS_MS;
     else if (outcome === 'failed') this.#rejectGroup(ran, group.error);
     else {
@@ -181,8 +185,9 @@ export class GroupCommit {
   }
 
   /**
-   * Runs writes in the open transaction and commits it. A savepoint per write would copy each page that it changes, so there
-   * is none: if a write fails halfway, which is rare, the whole group is rolled back and runs again with savepoints.
+   * Runs writes in the open transaction and commits it. A savepoint per write would copy each page that it changes, so
+   * there is none: if a write fails halfway, which is rare, the whole group is rolled back and runs again with
+   * savepoints.
    */
   async #runGroup(queue: readonly QueuedWrite[]): Promise<Group> {
     const { writer } = this.#deps;
@@ -191,38 +196,29 @@ export class GroupCommit {
       this.#deps.onWriteLock();
       const startMs = performance.now();
       const savepoint = queue.length > 1 && startMs < this.#savepointsUntilMs;
-      const guard = new TurnGuard();
       const changes = new ChangeSet();
-      const options = { now: this.deadlines.now(), origin: undefined, guard, savepoint };
+      const { deadlines } = this;
+      const options = { now: deadlines.now(), origin: undefined, deadlines, savepoint };
       for (const write of queue) {
         ran.push(write);
         const own = savepoint ? new ChangeSet() : changes;
-        const deadlines = this.deadlines.forTransaction();
-        write.result = await runWork(writer, write.work, { ...options, origin: write.origin, deadlines, changes: own });
+        write.result = await runWork(writer, write.work, { ...options, origin: write.origin, changes: own });
         if (write.result.partial) {
-          guard.end();
           writer.rollback();
           return { outcome: 'partial', ran };
         }
         if (savepoint && !write.result.failed) changes.include(own);
         if (performance.now() - startMs > GROUP_MS) break;
       }
-      writeIncrements(writer, { ...options, savepoint: false, deadlines: this.deadlines.forTransaction(), changes });
-      guard.end();
+      changes.increments.write(new SqliteTransaction(writer, { ...options, savepoint: false, changes }));
       writer.commit();
       return { outcome: 'committed', ran, changes };
     } catch (error) {
       writer.rollback();
-      this.#deps.onGroupLost();
+      this.dataVersionUncertain = true;
       // If `onWriteLock` failed, no write can run.
       return { outcome: 'failed', ran: ran.length > 0 ? ran : queue, error };
     }
-  }
-
-  #takeQueue(): QueuedWrite[] {
-    const writes = this.#queue;
-    this.#queue = [];
-    return writes;
   }
 
   #rejectGroup(writes: readonly QueuedWrite[], error: unknown): void {
@@ -241,10 +237,9 @@ export class GroupCommit {
       rejectAll(overdue, busyError());
       this.#queue = this.#queue.filter(write => !write.settled);
     }
-    this.#wake();
-    if (this.#queue.length === 0) return;
-    this.#scheduled = true;
-    setTimeout(this.#startGroup, LOCK_RETRY_MS);
+    this.#scheduled = this.#queue.length > 0;
+    if (this.#scheduled) setTimeout(this.#startGroup, LOCK_RETRY_MS);
+    this.#proceed();
   }
 
   /** Rejects the writes that have waited too long for the disk. Repeats while writes are pending. */
@@ -260,7 +255,7 @@ export class GroupCommit {
     if (this.#queue.length > 0 || !this.flushedAll) {
       this.#timeoutCheck = setTimeout(this.#rejectOverdue, TIMEOUT_CHECK_MS);
     }
-    this.#wake();
+    this.#proceed();
   };
 
   #isStalled(now: number): boolean {
@@ -270,16 +265,8 @@ export class GroupCommit {
 
   #waitUntil(until: () => boolean): Promise<void> {
     return new Promise(resolve => {
-      this.#waiters.push({ until, resolve });
-      this.#wake();
+      this.#waiters.add({ until, resolve });
+      this.#proceed();
     });
-  }
-
-  #wake(): void {
-    for (const waiter of [...this.#waiters]) {
-      if (this.#ended === undefined && !waiter.until()) continue;
-      this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
-      waiter.resolve();
-    }
   }
 }

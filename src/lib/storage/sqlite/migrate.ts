@@ -11,7 +11,7 @@ import { openingError } from './errors.ts';
  * Runs the missing migrations, each in its own transaction. Safe to run in several processes at once.
  * @param now milliseconds since the Unix epoch
  * @param log gets the progress of an upgrade
- * @throws {UserError} if the file has migrations that this program does not know, or is not one of its databases
+ * @throws {UserError} if the file has migrations that this program does not know, or is not a database of this program
  */
 export function migrateSqlite(
   connection: SqliteConnection,
@@ -44,9 +44,8 @@ export function migrateSqlite(
 }
 
 /**
- * Returns what a file has and lacks of the migrations. Changes nothing.
- * @throws {UserError} if the file cannot be read, is not one of the databases of this program, or a restore of it was
- *   interrupted
+ * Returns the applied migrations of a file. Changes nothing.
+ * @throws {UserError} if the file cannot be read, is not a database of this program, or a restore of it was interrupted
  */
 export function sqliteMigrationState(file: string, migrations: readonly Migration[]): MigrationState {
   requireRestored(file);
@@ -73,7 +72,7 @@ function missing(connection: SqliteConnection, file: string, migrations: readonl
 }
 
 /**
- * Returns the names of the migrations that a file has, in order; none for an empty file.
+ * Returns the names of the applied migrations of a file, in order; none for an empty file.
  * @param rows runs a query on the file
  * @throws {UserError} if it is not a database of this program
  */

@@ -59,7 +59,7 @@ export class OfflineSqlite implements OfflineDatabase {
     this.#attempt(() => migrateSqlite(this.#connection, this.location, migrations, now));
   }
 
-  /** Holds the write lock of the whole file. */
+  /** Takes the write lock of the whole file. */
   begin(): void {
     this.#attempt(() => this.#connection.beginWrite());
   }
@@ -68,7 +68,7 @@ export class OfflineSqlite implements OfflineDatabase {
     this.#attempt(() => this.#connection.commit());
   }
 
-  /** SQLite checks them at the commit. */
+  /** SQLite checks foreign keys at the commit. */
   async deferForeignKeys(work: () => Promise<void>): Promise<void> {
     this.#connection.exec('pragma defer_foreign_keys = on');
     await work();

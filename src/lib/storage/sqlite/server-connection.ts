@@ -8,7 +8,6 @@ import {
   type Transaction,
 } from '../database.ts';
 import type { Query } from '../query.ts';
-import { Checkpointer } from './checkpoint.ts';
 import { type SqliteConnection, tableTopic } from './connection.ts';
 import type { WalFlush } from './flush.ts';
 import { GroupCommit } from './group-commit.ts';
@@ -22,7 +21,7 @@ export interface SqliteOptions extends OpenOptions {
 }
 
 export interface SqliteServerDeps {
-  /** Must not wait for locks, and must have written to the WAL before the snapshots were opened. */
+  /** The connection must not wait for locks, and must have written to the WAL before the snapshots were opened. */
   readonly writer: SqliteConnection;
   /** The writer's `dataVersion` before the snapshots were opened. */
   readonly dataVersion: number;
@@ -35,8 +34,8 @@ export interface SqliteServerDeps {
 const CHECK_MS = 1;
 
 /**
- * The database of the one process that serves a file: reads from snapshots of durable data, writes by group commit, and
- * notices when either changes, also by another process.
+ * The database of the one process that serves a file: it reads from snapshots of durable data, writes by group commit,
+ * and notices commits, also of other processes.
  */
 export class SqliteServerConnection implements Database {
   readonly engine = 'sqlite';
@@ -44,15 +43,12 @@ export class SqliteServerConnection implements Database {
   readonly #options: SqliteOptions;
   readonly #deps: SqliteServerDeps;
   readonly #groupCommit: GroupCommit;
-  readonly #checkpointer: Checkpointer;
   /** Whether reads work: until the database is closed, or has failed. */
   #readable = true;
   #closing: Promise<void> | undefined;
   #failure: Error | undefined;
 
   #dataVersion: number;
-  /** Whether the writer's `dataVersion` may have moved without another process. */
-  #dataVersionUncertain = false;
   #checkedThisTurn = false;
   #checkedMs = 0;
   #foreignCommits = 0;
@@ -63,21 +59,14 @@ export class SqliteServerConnection implements Database {
     this.#options = options;
     this.#deps = deps;
     this.#dataVersion = deps.dataVersion;
-    const onFlushFailed = (error: Error) => this.#fail(error);
     this.#groupCommit = new GroupCommit({
+      ...options,
       ...deps,
-      clock: options.clock,
-      walCapacity: () => (this.#dataVersionCertain ? this.#checkpointer.capacity() : 'wait'),
-      onWriteLock: () => this.#seeForeignCommits(deps.writer.dataVersion()),
-      onGroupLost: () => {
-        this.#dataVersionUncertain = true;
-      },
-      onVisible: topics => this.#publish(topics),
-      onFlushFailed,
+      onWriteLock: this.#seeForeignCommits,
+      onVisible: this.#publish,
+      onFlushFailed: error => this.#fail(error),
     });
     this.readTimestamp = this.#groupCommit.deadlines.readTimestamp;
-    const { file, log } = options;
-    this.#checkpointer = new Checkpointer(file, { ...deps, log, groupCommit: this.#groupCommit, onFlushFailed });
     unflushed.add(deps.writer);
   }
 
@@ -125,7 +114,7 @@ export class SqliteServerConnection implements Database {
 
   measurements(): StorageMeasurements {
     const { durations: flushes, bytes } = this.#deps.flush;
-    return { wal: { flushes, checkpoints: this.#checkpointer.durations, bytes } };
+    return { wal: { flushes, checkpoints: this.#groupCommit.checkpointer.durations, bytes } };
   }
 
   close(): Promise<void> {
@@ -135,7 +124,7 @@ export class SqliteServerConnection implements Database {
 
   async #close(): Promise<void> {
     await this.#groupCommit.idle();
-    await this.#checkpointer.close();
+    await this.#groupCommit.checkpointer.close();
     // After a failed flush, leave the WAL for the recovery at the next start.
     if (this.#failure !== undefined) return;
     const { snapshots, writer, flush } = this.#deps;
@@ -154,11 +143,11 @@ export class SqliteServerConnection implements Database {
     unflushed.delete(writer);
   }
 
-  #publish(topics: ReadonlySet<string>): void {
+  readonly #publish = (topics: ReadonlySet<string>): void => {
     for (const topic of topics) this.#topicVersions.set(topic, (this.#topicVersions.get(topic) ?? 0) + 1);
     for (const { topic, listener } of this.#listeners) if (topics.has(topic)) listener();
-    this.#checkpointer.consider();
-  }
+    this.#groupCommit.checkpointer.consider();
+  };
 
   /** Checks for commits of other processes, at most once per turn of the event loop and CHECK_MS. */
   #checkForeignCommits(): void {
@@ -170,8 +159,9 @@ export class SqliteServerConnection implements Database {
       setImmediate(this.#onNextTurn);
     }
     this.#checkedMs = now;
-    const dataVersion = this.#deps.writer.dataVersion();
-    if (dataVersion !== this.#dataVersion && this.#dataVersionCertain) this.#seeForeignCommits(dataVersion);
+    if (this.#deps.writer.dataVersion() === this.#dataVersion) return;
+    const { dataVersionUncertain, flushedAll } = this.#groupCommit;
+    if (!dataVersionUncertain || flushedAll) this.#seeForeignCommits();
   }
 
   readonly #onNextTurn = () => {
@@ -179,19 +169,12 @@ export class SqliteServerConnection implements Database {
   };
 
   /**
-   * Whether `dataVersion` tells what other processes did. After an error on the writing connection it may also move by
-   * itself, which is harmless once everything committed here is flushed.
-   */
-  get #dataVersionCertain(): boolean {
-    return !this.#dataVersionUncertain || this.#groupCommit.flushedAll;
-  }
-
-  /**
    * Makes commits of other processes visible. They are on disk: other processes flush their own commits and everything
-   * before them in the WAL. Nothing unflushed of ours is after them, because each group checks under the write lock.
+   * before them in the WAL. No unflushed commit of ours follows them, because each group checks under the write lock.
    */
-  #seeForeignCommits(dataVersion: number): void {
-    this.#dataVersionUncertain = false;
+  readonly #seeForeignCommits = (): void => {
+    this.#groupCommit.dataVersionUncertain = false;
+    const dataVersion = this.#deps.writer.dataVersion();
     if (dataVersion === this.#dataVersion) return;
     try {
       this.#deps.snapshots.renew();
@@ -202,9 +185,9 @@ export class SqliteServerConnection implements Database {
     }
     this.#dataVersion = dataVersion;
     this.#foreignCommits++;
-  }
+  };
 
-  /** Fails for good: no request succeeds after this. */
+  /** Fails permanently: no request succeeds after this. */
   #fail(error: Error): void {
     if (this.#failure !== undefined) return;
     this.#failure = error;

@@ -1,11 +1,11 @@
 import type { Origin } from '../../origin.ts';
 import type { CounterTable, MaybePromise, ReadableCounterTable, Transaction } from '../database.ts';
-import type { TransactionDeadlines } from '../deadlines.ts';
+import type { TransactionDeadlines, VisibilityDeadlines } from '../deadlines.ts';
 import { PendingIncrements } from '../increments.ts';
 import type { Query } from '../query.ts';
-import type { Prepared, SqliteConnection } from './connection.ts';
+import type { Prepared, RunResult, SqliteConnection } from './connection.ts';
 
-/** What a transaction changed. Units of work that commit or roll back together share one. */
+/** The changes of a transaction. Units of work that commit or roll back together share one set. */
 export class ChangeSet {
   readonly increments = new PendingIncrements();
   readonly topics = new Set<string>();
@@ -18,24 +18,23 @@ export class ChangeSet {
   }
 }
 
-/** How a unit of work ended. */
+/** The result of a unit of work. */
 export interface WorkResult {
   readonly failed: boolean;
-  /** What the work returned or threw. */
+  /** The returned value or the thrown error. */
   readonly value: unknown;
   /** Whether it failed and its writes are still in the open transaction. */
   readonly partial: boolean;
-  /** Call it once its changes are visible or rolled back. Safe to repeat. */
-  end(): void;
+  /** Call `end` once its changes are visible or rolled back. Safe to repeat. */
+  readonly deadlines: TransactionDeadlines | undefined;
 }
 
 export interface WorkOptions {
   readonly now: number;
   readonly origin: Origin | undefined;
-  readonly deadlines: TransactionDeadlines;
-  readonly guard: TurnGuard;
+  readonly deadlines: VisibilityDeadlines;
   readonly changes: ChangeSet;
-  /** Whether its writes are undone when it fails. Costs a savepoint, and a copy of each page that it writes. */
+  /** Whether to undo its writes if it fails. Costs a savepoint, and a copy of each page that it writes. */
   readonly savepoint: boolean;
 }
 
@@ -48,32 +47,25 @@ export async function runWork(
   work: (tx: Transaction) => MaybePromise<unknown>,
   options: WorkOptions,
 ): Promise<WorkResult> {
-  const { deadlines, guard } = options;
   const tx = new SqliteTransaction(connection, options);
   try {
     const returned = work(tx);
-    const value = returned instanceof Promise ? await guard.limit(returned) : returned;
+    const value = returned instanceof Promise ? await withinTurn(returned) : returned;
     tx.finish();
-    return { failed: false, value, partial: false, end: deadlines.end };
+    return { failed: false, value, partial: false, deadlines: tx.deadlines };
   } catch (error) {
-    deadlines.end();
+    tx.deadlines?.end();
     if (!connection.inTransaction) throw error;
-    return { failed: true, value: error, partial: tx.undo(), end: deadlines.end };
+    return { failed: true, value: error, partial: tx.undo(), deadlines: undefined };
   }
 }
 
-/** Writes the increments of the units that ran without savepoints. Call it before the commit. */
-export function writeIncrements(connection: SqliteConnection, options: WorkOptions): void {
-  if (options.changes.increments.isEmpty) return;
-  const tx = new SqliteTransaction(connection, options);
-  options.changes.increments.write(tx);
-  tx.finish();
-}
-
-class SqliteTransaction implements Transaction {
+export class SqliteTransaction implements Transaction {
   readonly engine = 'sqlite';
   now: number;
   readonly origin: Origin | undefined;
+  /** Absent until the work sets one. */
+  deadlines: TransactionDeadlines | undefined;
   readonly #connection: SqliteConnection;
   readonly #options: WorkOptions;
   readonly #changes: ChangeSet;
@@ -90,55 +82,61 @@ class SqliteTransaction implements Transaction {
     this.origin = options.origin;
   }
 
-  /** Transactions run one at a time and wait for no locks; but another process with a faster clock may have written. */
+  /**
+   * Transactions run one at a time and wait for no locks; but another process with a faster clock may have written the
+   * row.
+   */
   refreshNow(after = 0): void {
     if (after > this.now) this.now = after;
   }
 
   requireVisibleBefore(end: number, late: () => Error): void {
-    this.#options.deadlines.requireVisibleBefore(end, late);
+    this.deadlines ??= this.#options.deadlines.forTransaction();
+    this.deadlines.requireVisibleBefore(end, late);
   }
 
   all<P, R>(query: Query<P, R>, params: P): R[] {
-    return this.#all(this.#prepare(query), params) as R[];
+    return this.#execute(this.#prepare(query), params, 'all') as R[];
   }
 
   first<P, R>(query: Query<P, R>, params: P): R | undefined {
     const prepared = this.#prepare(query);
     // A statement with RETURNING must run to its end: SQLite checks foreign keys there.
-    return prepared.writes ? (this.#all(prepared, params)[0] as R | undefined) : this.#get<R>(prepared, params);
+    if (prepared.writes) return (this.#execute(prepared, params, 'all') as R[])[0];
+    return this.#execute(prepared, params, 'get') as R | undefined;
   }
 
   run<P, R>(query: Query<P, R>, params: P): number {
     const prepared = this.#prepare(query);
-    if (!prepared.statement.reader) return this.#run(prepared, params).changes;
-    const { length } = this.#all(prepared, params);
+    if (!prepared.statement.reader) return (this.#execute(prepared, params, 'run') as RunResult).changes;
+    const { length } = this.#execute(prepared, params, 'all') as R[];
     return prepared.writes ? length : 0;
   }
 
   insert<P>(query: Query<P, { id: number }>, params: P): number {
-    return this.#run(this.#prepare(query), params).lastInsertRowid as number;
+    return (this.#execute(this.#prepare(query), params, 'run') as RunResult).lastInsertRowid as number;
   }
 
   increment(counters: CounterTable, key: string, by: number): void {
-    // With a savepoint they are written at the end of the work, and dropped if it fails.
+    // With a savepoint, increments are written at the end of the work, and discarded if it fails.
     if (!this.#options.savepoint) this.#wrote = true;
     this.#changes.increments.increment(counters, key, by);
   }
 
   incrementAndGet(counters: ReadableCounterTable, key: string, by: number): number {
     if (!this.#options.savepoint) this.#wrote = true;
-    const { increments } = this.#changes;
-    // The number without pending increments: unlike `first`, this does not write them.
-    const stored = increments.stored(counters, key, () => {
-      const row = this.#get<{ number: number }>(this.#statementOf(counters.numberOf), { key });
-      return row?.number ?? 0;
-    });
-    return stored + increments.increment(counters, key, by);
+    // Unlike `first`, this does not write the pending increments before it reads.
+    const numberOf = this.#prepare(counters.numberOf, false);
+    const sum = this.#changes.increments.increment(counters, key, by);
+    if (sum.stored === undefined) {
+      const row = this.#execute(numberOf, { key }, 'get') as { number: number } | undefined;
+      sum.stored = row?.number ?? 0;
+    }
+    return sum.stored + sum.by;
   }
 
   notify(topic: string): void {
-    // Without a savepoint, work that fails must not leave its topics to the group.
+    // Without a savepoint, work that fails must not pass its topics to the group.
     if (!this.#options.savepoint) this.#wrote = true;
     this.#changes.topics.add(topic);
   }
@@ -149,11 +147,11 @@ class SqliteTransaction implements Transaction {
     if (this.#options.savepoint && this.#error === undefined) this.#changes.increments.write(this);
     this.#closed = true;
     if (this.#error !== undefined) throw this.#error;
-    this.#options.deadlines.check();
+    this.deadlines?.check();
     if (this.#options.savepoint && this.#wrote) this.#connection.exec('release work');
   }
 
-  /** Ends failed work and undoes its writes. Returns whether some are left, because there is no savepoint. */
+  /** Ends failed work and undoes its writes. Reports whether some writes remain, because there is no savepoint. */
   undo(): boolean {
     this.#closed = true;
     if (!this.#wrote) return false;
@@ -162,87 +160,49 @@ class SqliteTransaction implements Transaction {
     return false;
   }
 
-  /** Returns the statement of a query, after the pending increments that it may read. */
-  #prepare<P, R>(query: Query<P, R>): Prepared {
-    const prepared = this.#statementOf(query);
+  /** Returns the statement of a query, by default after the pending increments that it may read. */
+  #prepare<P, R>(query: Query<P, R>, seesIncrements = true): Prepared {
+    if (this.#closed) {
+      throw new Error('This transaction has ended: its work awaited something else, or continued after returning.');
+    }
+    if (this.#error !== undefined) throw this.#error;
+    const prepared = this.#connection.statements.get(query);
     const { increments } = this.#changes;
     if (prepared.writes && !this.#wrote) {
       if (this.#options.savepoint) this.#connection.exec('savepoint work');
       this.#wrote = true;
     }
-    if (!increments.isEmpty && increments.concern(prepared.words)) increments.write(this);
+    if (seesIncrements && increments.concern(prepared.words)) increments.write(this);
     return prepared;
   }
 
-  #statementOf<P, R>(query: Query<P, R>): Prepared {
-    if (this.#closed) {
-      throw new Error('This transaction has ended: its work awaited something else, or continued after returning.');
-    }
-    if (this.#error !== undefined) throw this.#error;
-    return this.#connection.statements.get(query);
-  }
-
-  #get<R>(prepared: Prepared, params: unknown): R | undefined {
+  /** Runs a statement with a method of the driver, and returns its result. */
+  #execute(prepared: Prepared, params: unknown, method: 'all' | 'get' | 'run'): unknown {
+    const { statement, topic, writes } = prepared;
     try {
-      return prepared.statement.get(prepared.values(params)) as R | undefined;
-    } catch (error) {
-      throw this.#fail(error);
-    }
-  }
-
-  #all(prepared: Prepared, params: unknown): unknown[] {
-    try {
-      const rows = prepared.statement.all(prepared.values(params));
-      if (prepared.writes) this.#changed(prepared, rows.length);
-      return rows;
-    } catch (error) {
-      throw this.#fail(error);
-    }
-  }
-
-  #run(prepared: Prepared, params: unknown) {
-    try {
-      const result = prepared.statement.run(prepared.values(params));
-      this.#changed(prepared, result.changes);
+      const result = statement[method](prepared.values(params));
+      const changed = method === 'run' ? (result as RunResult).changes : writes && (result as unknown[]).length;
+      if (changed) {
+        this.#changes.changedRows = true;
+        if (topic !== undefined) this.#changes.topics.add(topic);
+      }
       return result;
     } catch (error) {
-      throw this.#fail(error);
+      this.#error ??= error;
+      throw error;
     }
-  }
-
-  #changed(prepared: Prepared, rows: number): void {
-    if (rows === 0) return;
-    this.#changes.changedRows = true;
-    if (prepared.topic !== undefined) this.#changes.topics.add(prepared.topic);
-  }
-
-  #fail(error: unknown): unknown {
-    this.#error ??= error;
-    return error;
   }
 }
 
 /**
- * Rejects work that is still pending at the end of this turn of the event loop: it awaits something other than its
- * transaction, which would stay open while unrelated requests run.
+ * Rejects work that is still pending at the end of this turn of the event loop: it awaits more than its transaction,
+ * which would stay open while unrelated requests run.
  */
-export class TurnGuard {
-  #immediate: NodeJS.Immediate | undefined;
-  #reject: ((error: Error) => void) | undefined;
-
-  limit<T>(work: Promise<T>): Promise<T> {
-    this.#immediate ??= setImmediate(() => {
-      this.#immediate = undefined;
-      this.#reject?.(new Error('The work of a transaction awaits something other than its transaction.'));
+function withinTurn<T>(work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const endOfTurn = setImmediate(() => {
+      reject(new Error('The work of a transaction awaits something other than its transaction.'));
     });
-    return new Promise((resolve, reject) => {
-      this.#reject = reject;
-      work.then(resolve, reject);
-    });
-  }
-
-  end(): void {
-    clearImmediate(this.#immediate);
-    this.#immediate = undefined;
-  }
+    work.then(resolve, reject).finally(() => clearImmediate(endOfTurn));
+  });
 }

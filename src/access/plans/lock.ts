@@ -1,0 +1,17 @@
+import { type Params, query, sql, type Transaction } from '../../model/schema.ts';
+
+/**
+ * Serializes transactions that count an account's resources of one kind, so that together they cannot exceed its bound.
+ * The lock is held until the transaction ends. SQLite needs no lock, because it runs one write at a time.
+ */
+export async function lockBound(
+  tx: Transaction,
+  kind: 'categories' | 'pets' | 'holds' | 'messages' | 'webhooks' | 'sandbox' | 'sandbox writes',
+  accountId: number,
+): Promise<void> {
+  if (tx.engine === 'postgres') await tx.first(advisoryLock, { kind: `petstore ${kind}`, account: String(accountId) });
+}
+
+const advisoryLock = query((db, p: Params<{ kind: string; account: string }>) =>
+  db.selectNoFrom(sql`pg_advisory_xact_lock(hashtext(${p.kind}), hashtext(${p.account}))`.as('locked')),
+);

@@ -1,0 +1,64 @@
+import { DAY_MS } from '../../lib/time.ts';
+import { deletingOldest, type Params, query, type Tables, type Transaction } from '../../model/schema.ts';
+import { attemptLimits, countAttempt, emailSubject } from './attempts.ts';
+
+/** The subject of an e-mail about an account. */
+export type EmailKind = Tables['account_emails']['kind'];
+
+/** An e-mail to queue. */
+export interface QueuedEmail {
+  readonly kind: EmailKind;
+  /** Its account; `null` stands for the account that has the address when the e-mail is sent, if there is one. */
+  readonly accountId: number | null;
+  /** The recipient. */
+  readonly email: string;
+  /** The public URL of the pages, without a trailing slash. */
+  readonly url: string;
+}
+
+/** The retention of a queued e-mail. Without a mail server, no process sends it. */
+const QUEUED_MS = 7 * DAY_MS;
+
+/** E-mails about a change of the account. They are not limited, because only the owner can cause them. */
+const warnings: readonly EmailKind[] = ['email_changed', 'password_changed'];
+
+/**
+ * Queues an e-mail about an account; a job creates its link and sends it. Does nothing beyond the limit of e-mails to
+ * one recipient; the caller must not reveal that.
+ */
+export async function queueEmail(tx: Transaction, { email, ...queued }: QueuedEmail): Promise<void> {
+  const isLimited = !warnings.includes(queued.kind);
+  // Reset e-mails have a separate limit: they contain a link, so attackers who use up the limit only send the owner
+  // links.
+  const limit = queued.kind === 'reset' ? attemptLimits.resetByRecipient : attemptLimits.emailByRecipient;
+  const waitMs = isLimited ? await countAttempt(tx, limit, emailSubject(email)) : 0;
+  if (waitMs === 0) await tx.run(insertEmail, { ...queued, email: email.toLowerCase(), now: tx.now });
+}
+
+/** Deletes the queued e-mails about an account. */
+export async function deleteEmails(tx: Transaction, accountId: number): Promise<void> {
+  await tx.run(deleteOfAccount, { accountId });
+}
+
+/** Deletes e-mails that could not be sent within a week; a retention rule. */
+export function deleteOldEmails(tx: Transaction, limit: number): Promise<number> | number {
+  return tx.run(deleteOld, { before: tx.now - QUEUED_MS, limit });
+}
+
+const insertEmail = query((db, p: Params<QueuedEmail & { now: number }>) =>
+  db.insertInto('account_emails').values({
+    kind: p.kind,
+    account_id: p.accountId,
+    email: p.email,
+    url: p.url,
+    created_at: p.now,
+    due_at: p.now,
+    failures: 0,
+  }),
+);
+
+const deleteOfAccount = query((db, p: Params<{ accountId: number }>) =>
+  db.deleteFrom('account_emails').where('account_id', '=', p.accountId),
+);
+
+const deleteOld = deletingOldest('account_emails', ['id'], 'created_at');

@@ -1,0 +1,43 @@
+import { hash, randomBytes } from 'node:crypto';
+import { DAY_MS } from '../../lib/time.ts';
+import type { Account } from '../../model/account.ts';
+
+/** A browser that is signed in to an account. */
+export interface Session {
+  readonly id: number;
+  readonly accountId: number;
+  /** All times are milliseconds since the Unix epoch. */
+  readonly createdAt: number;
+  /** The time of its latest request, up to `SEEN_BEHIND_MS` behind. */
+  readonly lastSeenAt: number;
+  readonly expiresAt: number;
+  /** The address and the `User-Agent` that signed in. */
+  readonly address: string;
+  readonly userAgent: string;
+}
+
+/** A session with its account. */
+export interface SignedIn {
+  readonly session: Session;
+  readonly account: Account;
+}
+
+/** The maximum life of a session. */
+export const SESSION_MS = 30 * DAY_MS;
+/** The time after its latest request at which a session ends. */
+export const IDLE_MS = 7 * DAY_MS;
+/** The longest delay of `lastSeenAt`. */
+export const SEEN_BEHIND_MS = 60 * 60_000;
+/** The maximum number of sessions of an account; when another begins, the oldest ends. */
+export const SESSIONS_MAX = 20;
+export const USER_AGENT_LENGTH_MAX = 200;
+
+/** Returns a new secret for a cookie or a link: 256 random bits as 43 characters of base64url. */
+export function newSecret(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+/** Returns the SHA-256 of a secret in base64, which is stored instead of it. 256 random bits need no slow hash. */
+export function hashSecret(secret: string): string {
+  return hash('sha256', secret, 'base64');
+}

@@ -1,0 +1,140 @@
+import { isEmail } from '../../lib/email.ts';
+import { UserError } from '../../lib/user-error.ts';
+import type { Account } from '../../model/account.ts';
+import type { Database, Transaction } from '../../model/schema.ts';
+import { createAccount, findAccountByEmail } from '../accounts/accounts.ts';
+import {
+  type AttemptLimit,
+  addressSubject,
+  attemptLimits,
+  countAttempt,
+  emailSubject,
+  forgetAttempts,
+  requireAttempt,
+  tooManyAttempts,
+} from './attempts.ts';
+import { queueEmail } from './emails.ts';
+import { isKnownBrowser, knownBrowserOf } from './known-browser.ts';
+import { LINK_MS } from './links.ts';
+import type { PasswordHasher } from './password-hasher.ts';
+import { findPassword, storePassword } from './passwords.ts';
+import type { Session } from './session.ts';
+import { startSession } from './sessions.ts';
+
+/** The address and the `User-Agent` of the browser of a person who signs in or up. */
+export interface Browser extends Pick<Session, 'address' | 'userAgent'> {
+  /** The cookie of a browser that has signed in before; see `known-browser.ts`. */
+  readonly known?: string | undefined;
+}
+
+/** The e-mail address and password that people sign in with. */
+interface Credentials {
+  readonly email: string;
+  readonly password: string;
+}
+
+/** The dependencies of signing in and up. */
+export interface SignInDeps {
+  /** Production's database. */
+  readonly database: Database;
+  readonly passwords: PasswordHasher;
+  /**
+   * The public URL for links in e-mails; absent if the process sends no e-mail. Then addresses need no confirmation.
+   */
+  readonly emailUrl: string | undefined;
+}
+
+/**
+ * Signs a browser in. Takes equally long for unknown addresses and wrong passwords. If the process sends e-mail, an
+ * account with an unconfirmed address is rejected like a wrong password: otherwise signing up and in would reveal
+ * whether an address has an account.
+ * @returns the account with the values of the cookies of the session and of the browser; `undefined` if the address or
+ *   the password is wrong
+ * @throws {Problem} `too_many_attempts`, by address and by account; `overloaded`
+ */
+export async function signIn(
+  { database, passwords, emailUrl }: SignInDeps,
+  { email, password }: Credentials,
+  browser: Browser,
+): Promise<{ readonly account: Account; readonly secret: string; readonly known: string } | undefined> {
+  const verified = await verifyCredentials({ database, passwords }, { email, password }, browser);
+  if (verified === undefined) return undefined;
+  const { account, known } = verified;
+  if (emailUrl !== undefined && account.emailConfirmedAt === undefined) return undefined;
+  const { secret } = await database.write(async tx => {
+    await forgetAttempts(tx, ...accountLimit(email, account, true));
+    await forgetAttempts(tx, ...accountLimit(email, account, false));
+    return startSession(tx, account.id, browser);
+  });
+  return { account, secret, known };
+}
+
+/**
+ * Returns the account with this address and password, with the cookie of a browser that has signed in, and counts the
+ * attempt: by network, and by account. Browsers that have signed in before have a separate count. Attempts of a network
+ * at its limit do not count for the account.
+ * @throws {Problem} `too_many_attempts`, by address and by account; `overloaded`
+ */
+export async function verifyCredentials(
+  { database, passwords }: Pick<SignInDeps, 'database' | 'passwords'>,
+  { email, password }: Credentials,
+  { address, known }: Pick<Browser, 'address' | 'known'>,
+): Promise<{ readonly account: Account; readonly known: string } | undefined> {
+  const account = isEmail(email) ? await findAccountByEmail(database, email) : undefined;
+  const stored = await findPassword(database, account?.id ?? NOBODY);
+  const isKnown = known !== undefined && stored !== undefined && isKnownBrowser(known, stored);
+  const network = addressSubject(address);
+  const waitMs = await database.write(async tx => {
+    const ofNetwork = await countAttempt(tx, attemptLimits.signInByAddress, network);
+    return ofNetwork > 0 ? ofNetwork : countAttempt(tx, ...accountLimit(email, account, isKnown));
+  });
+  if (waitMs > 0) throw tooManyAttempts(waitMs);
+  if (!(await passwords.verify(password, stored, network))) return undefined;
+  return { account: account!, known: knownBrowserOf(stored!) };
+}
+
+/** An id that no account has. */
+const NOBODY = 0;
+
+/**
+ * Returns the limit of attempts to sign in to an account, and their subject. @param account the account with the
+ * address, if it exists
+ */
+function accountLimit(email: string, account: Account | undefined, isKnown: boolean): [AttemptLimit, string] {
+  return isKnown && account !== undefined
+    ? [attemptLimits.signInByKnownBrowser, String(account.id)]
+    : [attemptLimits.signInByAccount, emailSubject(email)];
+}
+
+/**
+ * Creates an account with a password and e-mails a link that confirms the address. If the address already has an
+ * account, only e-mails a note about it. An account whose address is not confirmed is deleted when the link ends. The
+ * caller must not reveal which case occurred, so that it stays unknown whether an address has an account.
+ * @throws {Problem} `too_many_attempts`; `overloaded`
+ */
+export async function signUp(
+  { database, passwords, emailUrl }: SignInDeps,
+  { email, password, name }: Credentials & { readonly name: string },
+  { address }: Pick<Browser, 'address'>,
+): Promise<void> {
+  const network = addressSubject(address);
+  await requireAttempt(database, attemptLimits.signUpByAddress, network);
+  const hash = await passwords.hash(password, network);
+  const inform = async (tx: Transaction, kind: 'confirm' | 'account_exists', accountId: number | null) => {
+    if (emailUrl !== undefined) await queueEmail(tx, { kind, accountId, email, url: emailUrl });
+  };
+  const create = async (tx: Transaction) => {
+    if ((await findAccountByEmail(tx, email)) !== undefined) return inform(tx, 'account_exists', null);
+    const confirmBy = emailUrl === undefined ? undefined : tx.now + LINK_MS.confirm;
+    const { id } = await createAccount(tx, { email, name }, confirmBy);
+    await storePassword(tx, id, hash);
+    return inform(tx, 'confirm', id);
+  };
+  try {
+    await database.write(create);
+  } catch (error) {
+    // Another sign-up with this address was faster, on another connection.
+    if (!(error instanceof UserError) || (await findAccountByEmail(database, email)) === undefined) throw error;
+    await database.write(tx => inform(tx, 'account_exists', null));
+  }
+}

@@ -1,0 +1,130 @@
+import { account, changeEmail, changeName, changePassword, changePlan, confirmAgain } from '../web/accounts/account.ts';
+import { cancelDeletion, deleteAccount, exportData } from '../web/accounts/leaving.ts';
+import { faviconPage } from '../web/assets.ts';
+import { errorCode, errorCodes } from '../web/error-pages.ts';
+import { frontPage } from '../web/front/front-page.ts';
+import { changelogFeed, changelogPage } from '../web/guides/changelog.ts';
+import { guideKeyPage } from '../web/guides/key-prompt.ts';
+import { llmsFullPage, llmsPage } from '../web/guides/llms.ts';
+import { guidePage, guidesPage, operatingGuidePage } from '../web/guides/pages.ts';
+import { cancelImportPage, importErrorsPage, importPage, importsPage } from '../web/imports/imports-page.ts';
+import { keyPage, keysPage, newKeyPage, revokeKeyPage, rotateKeyPage } from '../web/keys/pages.ts';
+import { accountPages } from '../web/operator/account-page.ts';
+import { accountsPage } from '../web/operator/accounts-page.ts';
+import { auditPage, refusalsPage } from '../web/operator/audit-page.ts';
+import { categoriesPage, categoryPages } from '../web/operator/categories-page.ts';
+import * as allKeys from '../web/operator/keys-page.ts';
+import { messagePages, messagesPage } from '../web/operator/messages-page.ts';
+import { webhooksPage } from '../web/operator/webhooks-page.ts';
+import { workPage } from '../web/operator/work-page.ts';
+import { organizationsPage } from '../web/organizations/list-page.ts';
+import { organizationPage } from '../web/organizations/organization-page.ts';
+import { ownOrganizationPage } from '../web/organizations/own-page.ts';
+import type { WebPage } from '../web/page.ts';
+import { animalPage } from '../web/pets/animal-page.ts';
+import { cardPage } from '../web/pets/card-page.ts';
+import { confirmMessagePage } from '../web/pets/confirm-page.ts';
+import { animalsPage } from '../web/pets/list-page.ts';
+import { deleteAnimalPage, newAnimalPage, ownAnimalPage, ownAnimalsPage } from '../web/pets/shelter-pages.ts';
+import { ownPhotoPages } from '../web/photos/own-photos.ts';
+import {
+  collectionPage,
+  deprecation,
+  endSandboxKeyPage,
+  operationPage,
+  referencePage,
+  sandboxKeyPage,
+} from '../web/reference/pages.ts';
+import { searchPage } from '../web/search/search-page.ts';
+import { robotsPage, sitemapDocumentationPage, sitemapPage, sitemapPartPage } from '../web/search/sitemap.ts';
+import { securityTextPage } from '../web/security-text.ts';
+import { linkPage } from '../web/sessions/link-page.ts';
+import { endOtherSessionsPage, endSessionPage, sessionsPage } from '../web/sessions/list-page.ts';
+import { forgotPasswordPage, signInPage, signOutPage, signUpPage } from '../web/sessions/pages.ts';
+import { withTwin } from '../web/twins.ts';
+import { requestPage, requestsPage } from '../web/usage/requests-page.ts';
+import { usagePage } from '../web/usage/usage-page.ts';
+
+/** Every page with its Markdown twin, in the order of the menus. */
+export const pages: readonly WebPage[] = [
+  frontPage,
+  animalsPage,
+  animalPage,
+  cardPage,
+  confirmMessagePage,
+  organizationsPage,
+  organizationPage,
+  sitemapPage,
+  sitemapDocumentationPage,
+  sitemapPartPage,
+  robotsPage,
+  faviconPage,
+  securityTextPage,
+  guidesPage,
+  guidePage,
+  operatingGuidePage,
+  guideKeyPage,
+  changelogPage,
+  changelogFeed,
+  llmsPage,
+  llmsFullPage,
+  referencePage,
+  operationPage,
+  collectionPage,
+  sandboxKeyPage,
+  endSandboxKeyPage,
+  searchPage,
+
+  signInPage,
+  signUpPage,
+  forgotPasswordPage,
+  linkPage,
+  signOutPage,
+  account,
+  changeName,
+  changeEmail,
+  confirmAgain,
+  changePassword,
+  changePlan,
+  exportData,
+  deleteAccount,
+  cancelDeletion,
+  ownAnimalsPage,
+  newAnimalPage,
+  ownAnimalPage,
+  deleteAnimalPage,
+  importsPage,
+  importPage,
+  cancelImportPage,
+  importErrorsPage,
+  ownOrganizationPage,
+  ...ownPhotoPages,
+  keysPage,
+  newKeyPage,
+  keyPage,
+  rotateKeyPage,
+  revokeKeyPage,
+  usagePage,
+  requestsPage,
+  requestPage,
+  sessionsPage,
+  endOtherSessionsPage,
+  endSessionPage,
+
+  accountsPage,
+  ...accountPages,
+  allKeys.keysPage,
+  ...allKeys.keyPages,
+  categoriesPage,
+  ...categoryPages,
+  messagesPage,
+  ...messagePages,
+  webhooksPage,
+  workPage,
+  auditPage,
+  refusalsPage,
+
+  errorCodes,
+  errorCode,
+  deprecation,
+].flatMap(withTwin);

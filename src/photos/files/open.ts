@@ -1,9 +1,0 @@
-import { DiskStore } from './disk-store.ts';
-import type { PhotoLocation, PhotoStore } from './photo-store.ts';
-
-/** Returns the store of the photos in a location. Loads the client for buckets only if it is one. */
-export async function openPhotoStore({ directory, bucket }: PhotoLocation): Promise<PhotoStore> {
-  if (bucket === undefined) return new DiskStore(directory);
-  const { BucketStore } = await import('./bucket-store.ts');
-  return new BucketStore(directory, bucket);
-}

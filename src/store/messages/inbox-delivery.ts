@@ -1,0 +1,56 @@
+import { batchJob } from '../../lib/jobs/batch-job.ts';
+import type { JobType } from '../../lib/jobs/job-loop.ts';
+import { recordEvents } from '../../model/log/log.ts';
+import type { MessageStatus } from '../../model/message.ts';
+import { type Database, type NextDue, type Params, query, sql } from '../../model/schema.ts';
+import { messageEvent, recordedColumns } from './rows.ts';
+
+/** The dependencies of the job that delivers to inboxes. */
+interface InboxDeps {
+  readonly database: Database;
+  /** Called when messages wait to be sent by e-mail; absent if the deployment sends no e-mail. */
+  readonly emailQueued?: (() => void) | undefined;
+}
+
+/** Creates the job that delivers queued messages to the inboxes. Without e-mail, that completes their delivery. */
+export function inboxDelivery({ database, emailQueued }: InboxDeps): JobType<never, 'messages'> {
+  return batchJob('messages', async () => {
+    const rows = await database.write(async tx => {
+      const { now } = tx;
+      if (emailQueued !== undefined) return (await tx.all(deliver, { now, dueAt: now, status: 'queued' })).length;
+      const delivered = await tx.all(deliver, { now, dueAt: null, status: 'delivered' });
+      const events = delivered.map(message => messageEvent(message, 'delivered'));
+      await recordEvents(tx, events);
+      return delivered.length;
+    });
+    if (rows > 0) emailQueued?.();
+    return rows;
+  });
+}
+
+/** A message is due while it is not in an inbox. */
+export const nextInboxDelivery: NextDue = db =>
+  db.selectFrom('messages').select(sql.lit(0).as('dueAt')).where('arrived_at', 'is', null).limit(1);
+
+const BATCH = 100;
+
+const deliver = query((db, p: Params<{ now: number; dueAt: number | null; status: MessageStatus }>, engine) =>
+  db
+    .updateTable('messages')
+    .set(({ eb }) => ({
+      arrived_at: p.now,
+      due_at: p.dueAt,
+      status: p.status,
+      version: eb('version', '+', 1),
+      updated_at: p.now,
+    }))
+    .where('id', 'in', ({ selectFrom }) =>
+      selectFrom('messages')
+        .select('id')
+        .where('arrived_at', 'is', null)
+        .orderBy('id')
+        .limit(BATCH)
+        .$if(engine === 'postgres', rows => rows.forUpdate().skipLocked()),
+    )
+    .returning(recordedColumns),
+);

@@ -1,0 +1,128 @@
+import { updateAccount } from '../../access/accounts/accounts.ts';
+import { addressSubject, attemptLimits, requireAttempt } from '../../access/sessions/attempts.ts';
+import { queueEmail } from '../../access/sessions/emails.ts';
+import { knownBrowserOf } from '../../access/sessions/known-browser.ts';
+import { findPassword, passwordError } from '../../access/sessions/passwords.ts';
+import { replacePassword } from '../../access/sessions/recovery.ts';
+import { startSession } from '../../access/sessions/sessions.ts';
+import { UserError } from '../../lib/user-error.ts';
+import { isOwnPlan } from '../../model/plan.ts';
+import { type AccountVisit, accountPage, type PageResult } from '../page.ts';
+import { browserOf, changeError, knownCookie, sessionCookie } from '../sessions/visits.ts';
+import { accountView } from './view.ts';
+
+/** The account: its name, address, password, plan and bounds. */
+export const account = accountPage({
+  path: '/account',
+  title: 'Account',
+  menu: 'account',
+  whileSuspended: true,
+  show: visit => accountView(visit),
+});
+
+/** Defines the page that receives a form of the account page. */
+function change(path: string, title: string, submit: (visit: AccountVisit) => Promise<PageResult>) {
+  return accountPage({ path, title, show: () => ({ location: '/account' }), submit });
+}
+
+export const changeName = change('/account/name', 'Change the name', async visit => {
+  const { site, account, origin, form } = visit;
+  const name = form.get('name')?.trim() ?? '';
+  const error = changeError({ name });
+  if (error !== undefined) return accountView(visit, { values: { name }, errors: { name: error } });
+  await site.accounts.write(tx => updateAccount(tx, account.id, { name }), origin);
+  return { location: '/account?done=name' };
+});
+
+export const changeEmail = change('/account/email', 'Change the e-mail address', async visit => {
+  const { site, account, origin, form, request } = visit;
+  const email = form.get('email')?.trim().toLowerCase() ?? '';
+  const errors = {
+    email: changeError({ email }) ?? (email === account.email ? 'This is already your address.' : undefined),
+    emailPassword: await currentPasswordError(visit, 'emailPassword'),
+  };
+  const rejected = (error?: string) =>
+    accountView(visit, { values: { email }, errors: error === undefined ? errors : { email: error } });
+  if (errors.email !== undefined || errors.emailPassword !== undefined) return rejected();
+  await requireAttempt(site.accounts, attemptLimits.emailChange, String(account.id));
+  const url = request.publicUrl;
+  if (site.emailSender !== undefined) {
+    // The response is the same whether or not the address has an account; only the e-mail shows it.
+    await site.accounts.write(tx => queueEmail(tx, { kind: 'confirm', accountId: account.id, email, url }));
+    site.emailQueued();
+    return { location: '/account?done=sent#address' };
+  }
+  try {
+    await site.accounts.write(tx => updateAccount(tx, account.id, { email }), origin);
+    return { location: '/account?done=email' };
+  } catch (error) {
+    if (error instanceof UserError) return rejected('This address cannot be used.');
+    throw error;
+  }
+});
+
+export const confirmAgain = change(
+  '/account/email/confirm',
+  'Send the link again',
+  async ({ site, account, request }) => {
+    const { id: accountId, email } = account;
+    if (site.emailSender !== undefined) {
+      const url = request.publicUrl;
+      await site.accounts.write(tx => queueEmail(tx, { kind: 'confirm', accountId, email, url }));
+      site.emailQueued();
+    }
+    return { location: '/account?done=sent#address' };
+  },
+);
+
+export const changePassword = change('/account/password', 'Change the password', async visit => {
+  const { site, account, origin, form, request } = visit;
+  const password = form.get('password') ?? '';
+  const errors = {
+    current: await currentPasswordError(visit, 'current'),
+    password: passwordError(password, account.email),
+  };
+  if (errors.current !== undefined || errors.password !== undefined) return accountView(visit, { errors });
+  const hash = await site.passwords.hash(password, addressSubject(request.address));
+  const { id: accountId, email } = account;
+  // This browser also gets a new session, because an attacker who knew the old password may have its cookie.
+  const { secret } = await site.accounts.write(async tx => {
+    await replacePassword(tx, account, hash);
+    if (site.emailSender !== undefined) {
+      await queueEmail(tx, { kind: 'password_changed', accountId, email, url: request.publicUrl });
+    }
+    return startSession(tx, account.id, browserOf(visit));
+  }, origin);
+  site.emailQueued();
+  const cookies = [sessionCookie(visit, secret), knownCookie(visit, knownBrowserOf(hash))];
+  return { location: '/account?done=password', cookies };
+});
+
+export const changePlan = change('/account/plan', 'Change the plan', async visit => {
+  const { site, account, origin, form } = visit;
+  const plan = form.get('plan');
+  const rejected = (error: string) => accountView(visit, { errors: { plan: error } });
+  if (!isOwnPlan(plan)) return rejected('Choose Free or Pro. Ask the operator for other plans.');
+  if (!isOwnPlan(account.plan)) return rejected('Ask the operator for another plan.');
+  if (plan === 'pro' && account.emailConfirmedAt === undefined) return rejected('Confirm your e-mail address first.');
+  await site.accounts.write(tx => updateAccount(tx, account.id, { plan }), origin);
+  return { location: '/account?done=plan#change-plan' };
+});
+
+/**
+ * Returns the error of the current password in a field of the form; `undefined` if it is right, or the account has no
+ * password.
+ * @throws {Problem} `too_many_attempts`: counted by account, including right passwords, because each costs a hash.
+ *   Attempts to sign in do not count, because others can make them.
+ */
+export async function currentPasswordError(
+  { site, account, form, request }: AccountVisit,
+  name: string,
+): Promise<string | undefined> {
+  const stored = await findPassword(site.accounts, account.id);
+  if (stored === undefined) return undefined;
+  await requireAttempt(site.accounts, attemptLimits.passwordByAccount, String(account.id));
+  const network = addressSubject(request.address);
+  if (!(await site.passwords.verify(form.get(name) ?? '', stored, network))) return 'The password is wrong.';
+  return undefined;
+}

@@ -1,0 +1,206 @@
+import { LINK_MS } from '../../access/sessions/links.ts';
+import { findPassword } from '../../access/sessions/passwords.ts';
+import { type Html, type HtmlValue, html, timeHtml } from '../../lib/html/html.ts';
+import { countText, NAME_LENGTH_MAX } from '../../lib/text.ts';
+import { durationIn } from '../../lib/time.ts';
+import { type Account, limitsOfAccount } from '../../model/account.ts';
+import { isOwnPlan, type Limits, ownPlans, plans } from '../../model/plan.ts';
+import { DELETION_GRACE_DAYS } from '../../model/rules.ts';
+import { boundsTable } from '../bounds.ts';
+import { choices, field, form, notice, type PasswordName, passwordField, passwordLabels } from '../forms.ts';
+import type { AccountVisit, View } from '../page.ts';
+import { doneNotice, newPasswordField, operatorHelp } from '../sessions/visits.ts';
+
+/** The values and errors of a submitted form, by the name of the field. */
+export interface Sent {
+  readonly values?: Readonly<Record<string, string>>;
+  readonly errors?: Readonly<Record<string, string | undefined>> | undefined;
+}
+
+/** Returns the page of the account, with the errors of the submitted form. */
+export async function accountView(visit: AccountVisit, sent: Sent = {}): Promise<View> {
+  const { site, account } = visit;
+  const hasPassword = (await findPassword(site.accounts, account.id)) !== undefined;
+  const body =
+    account.suspendedAt === undefined
+      ? [
+          profile(visit, sent),
+          email(visit, sent, hasPassword),
+          password(visit, sent, hasPassword),
+          plan(visit, sent),
+          await usage(visit),
+          data(visit),
+          deletion(),
+        ]
+      : [suspension(visit), data(visit)];
+  return {
+    title: 'Account',
+    styles: ['account.css'],
+    errors: sent.errors,
+    body: html`${doneNotice(visit, done)}${body}`,
+  };
+}
+
+const done = {
+  confirmed: 'Your e-mail address is confirmed.',
+  name: 'Your name is changed.',
+  email: 'Your e-mail address is changed.',
+  sent: `We sent a link to the address. Open it within ${durationIn('day', LINK_MS.confirm, 'words')} to confirm the address.`,
+  password: 'Your password is changed. All other browsers are signed out.',
+  plan: 'Your plan is changed.',
+  resumed: 'The deletion is cancelled. Activate your webhooks again.',
+};
+
+function section(id: string, title: string, about: HtmlValue, content: HtmlValue): Html {
+  return html`<section class="setting" id="${id}">
+<div><h2>${title}</h2>
+<p class="hint">${about}</p></div>
+<div>${content}</div>
+</section>
+`;
+}
+
+function profile(visit: AccountVisit, { values, errors }: Sent): Html {
+  const { id, name, createdAt } = visit.account;
+  return section(
+    'profile',
+    'Profile',
+    html`Account ${id}, since ${timeHtml(createdAt)}.`,
+    form(visit, { action: '/account/name', submit: 'Change the name' }, [
+      field({
+        ...{ name: 'name', label: 'Name', value: values?.['name'] ?? name, error: errors?.['name'] },
+        ...{ hint: 'Others see this name.', autocomplete: 'organization', maxLength: NAME_LENGTH_MAX },
+      }),
+    ]),
+  );
+}
+
+/** Returns the field for the current password, if the account has one. */
+export function currentPassword(name: PasswordName, error: string | undefined, hasPassword: boolean): Html | false {
+  return hasPassword && passwordField({ name, label: passwordLabels[name], error, autocomplete: 'current-password' });
+}
+
+function email(visit: AccountVisit, { values, errors }: Sent, hasPassword: boolean): Html {
+  const { account, site } = visit;
+  const isConfirmed = account.emailConfirmedAt !== undefined;
+  const badge = isConfirmed
+    ? html`<span class="badge good">Confirmed</span>`
+    : html`<span class="badge warn">Not confirmed</span>`;
+  const confirm =
+    site.emailSender === undefined
+      ? operatorHelp()
+      : form(visit, { action: '/account/email/confirm', submit: 'Send the link again', className: 'inline' });
+  return section(
+    'address',
+    'E-mail address',
+    site.emailSender === undefined
+      ? 'You sign in with it.'
+      : 'You sign in with it. A new address counts once you open the link that we send to it.',
+    html`<p>${account.email} ${badge}</p>
+${!isConfirmed && html`<div class="part">${confirm}</div>`}
+${form(visit, { action: '/account/email', submit: 'Change the address' }, [
+  field({
+    ...{ name: 'email', label: 'New e-mail address', type: 'email', value: values?.['email'] },
+    ...{ error: errors?.['email'], autocomplete: 'email' },
+  }),
+  currentPassword('emailPassword', errors?.['emailPassword'], hasPassword),
+])}`,
+  );
+}
+
+function password(visit: AccountVisit, { errors }: Sent, hasPassword: boolean): Html {
+  return section(
+    'new-password',
+    'Password',
+    'A new password signs out all other browsers.',
+    html`${!hasPassword && html`<p>Your account has no password yet. Choose one, so that you can sign in without a link.</p>`}
+${form(visit, { action: '/account/password', submit: hasPassword ? 'Change the password' : 'Set the password' }, [
+  // Password managers need the account of a password.
+  html`<input type="hidden" name="username" value="${visit.account.email}" autocomplete="username">`,
+  currentPassword('current', errors?.['current'], hasPassword),
+  newPasswordField({ error: errors?.['password'] }),
+])}`,
+  );
+}
+
+function plan(visit: AccountVisit, { errors }: Sent): Html {
+  const { account } = visit;
+  const about = html`Requests that your keys may send to each deployment.`;
+  const current = html`<p><strong>${plans[account.plan].title}</strong>: ${limitsText(limitsOfAccount(account))}</p>`;
+  const ask = html`<p class="hint">Business has ${limitsText(plans.business.limits)}, and Enterprise the limits that you agree on. Ask the operator of the store for them.</p>`;
+  if (!isOwnPlan(account.plan))
+    return section(
+      'change-plan',
+      'Plan',
+      about,
+      html`${current}<p class="hint">Ask the operator of the store for another plan.</p>`,
+    );
+  return section(
+    'change-plan',
+    'Plan',
+    about,
+    html`${form(visit, { action: '/account/plan', submit: 'Change the plan' }, [
+      choices('radio', {
+        name: 'plan',
+        label: 'Plan',
+        error: errors?.['plan'],
+        choices: ownPlans.map(value => ({
+          value,
+          label: plans[value].title,
+          hint: limitsText(plans[value].limits),
+          checked: value === account.plan,
+        })),
+      }),
+    ])}
+${account.emailConfirmedAt === undefined && html`<p class="hint">Pro needs a confirmed e-mail address.</p>`}
+${ask}`,
+  );
+}
+
+function limitsText({ perMinute, perDay }: Limits): string {
+  return `${countText(perMinute)} a minute and ${countText(perDay)} a day`;
+}
+
+async function usage({ site, account }: AccountVisit): Promise<Html> {
+  const about = 'What you have, of what your plan allows.';
+  return section('usage', 'Usage', about, await boundsTable(site, account));
+}
+
+function data(visit: AccountVisit): Html {
+  return section(
+    'data',
+    'Your data',
+    'Everything that your account has on both deployments, as one JSON file.',
+    form(visit, { action: '/account/export', submit: 'Export the data', className: 'inline' }),
+  );
+}
+
+function deletion(): Html {
+  return section(
+    'delete',
+    'Delete the account',
+    `You can change your mind for ${DELETION_GRACE_DAYS} days.`,
+    html`<a class="button secondary" href="/account/delete">Delete the account …</a>`,
+  );
+}
+
+/** Explains that the account is suspended, and what the owner can do. */
+function suspension(visit: AccountVisit): Html {
+  const { suspendedAt, deleteAt, deletionByOwner }: Account = visit.account;
+  if (deleteAt === undefined) {
+    return notice(
+      'alert',
+      html`<p><strong>Your account is suspended</strong> since ${timeHtml(suspendedAt!)}. Its API keys are rejected and its webhooks are disabled.</p>
+<p>Ask the operator of the store why. You can still export your data.</p>`,
+    );
+  }
+  return notice(
+    'alert',
+    html`<p><strong>Your account will be deleted</strong> on ${timeHtml(deleteAt)}. Until then its API keys are rejected and its webhooks are disabled.</p>
+${
+  deletionByOwner
+    ? form(visit, { action: '/account/delete/cancel', submit: 'Keep the account', className: 'inline' })
+    : html`<p>Ask the operator of the store why. You can still export your data.</p>`
+}`,
+  );
+}

@@ -1,0 +1,69 @@
+import { cookieNames, cookieOf, setCookie } from '../../access/sessions/cookies.ts';
+import { PASSWORD_LENGTH_MIN } from '../../access/sessions/passwords.ts';
+import type { Browser, SignInDeps } from '../../access/sessions/sign-in.ts';
+import { type Html, html } from '../../lib/html/html.ts';
+import type { SessionOrigin } from '../../lib/origin.ts';
+import { userErrorOf } from '../../lib/user-error.ts';
+import { checkChange } from '../../model/account.ts';
+import { notice, type PasswordField, passwordField } from '../forms.ts';
+import type { Visit } from '../page.ts';
+import { COOKIES_NEED_HTTPS } from '../same-site.ts';
+
+/** Returns the dependencies of signing in and up from a visit. */
+export function signInDeps({ site, request }: Visit): SignInDeps {
+  return {
+    database: site.accounts,
+    passwords: site.passwords,
+    emailUrl: site.emailSender && request.publicUrl,
+  };
+}
+
+export function browserOf({ request }: Visit): Browser {
+  const known = cookieOf(request.header('cookie'), cookieNames(request.publicUrl).known);
+  return { address: request.address, userAgent: request.header('user-agent') ?? '', known };
+}
+
+/** Returns the `Set-Cookie` header of a session that started. */
+export function sessionCookie({ request }: Visit, secret: string): string {
+  return setCookie(cookieNames(request.publicUrl).session, secret);
+}
+
+/** Returns the `Set-Cookie` header that marks a browser as known to an account. @param known from `knownBrowserOf` */
+export function knownCookie({ request }: Visit, known: string): string {
+  return setCookie(cookieNames(request.publicUrl).known, known);
+}
+
+/** Returns the origin of a change by a link to the account, without a session. */
+export function linkOrigin({ request }: Visit, accountId: number): SessionOrigin {
+  return { accountId, requestId: request.requestId, address: request.address };
+}
+
+/** Returns the notice that the query parameter `done` selects from `texts`. */
+export function doneNotice({ query }: Visit, texts: Readonly<Record<string, string>>): Html | undefined {
+  const done = query.get('done') ?? '';
+  return Object.hasOwn(texts, done) ? notice('status', texts[done]!) : undefined;
+}
+
+/** Explains why signing in does not work over plain HTTP. */
+export function cookieNotice({ canSignIn }: Visit): Html | undefined {
+  return canSignIn ? undefined : notice('alert', COOKIES_NEED_HTTPS);
+}
+
+/** Explains who can help if the store sends no e-mail. */
+export function operatorHelp(): Html {
+  return html`<p>This store sends no e-mail. Ask its operator for a link that signs you in, once. The operator creates the link with
+<code>petstore account link</code> and the id of your account.</p>`;
+}
+
+/** Returns the field for a new password. */
+export function newPasswordField(options: Partial<PasswordField> = {}): Html {
+  return passwordField({
+    ...{ name: 'password', label: 'New password', hint: `At least ${PASSWORD_LENGTH_MIN} characters.` },
+    ...{ autocomplete: 'new-password', ...options },
+  });
+}
+
+/** Returns the error of a name or an e-mail address, as a sentence; `undefined` if both are valid. */
+export function changeError(change: Parameters<typeof checkChange>[0]): string | undefined {
+  return userErrorOf(() => checkChange(change));
+}
