@@ -148,7 +148,7 @@ export interface OpenOptions {
   readonly log: Log;
   /** PostgreSQL: the size of the pool; 2 by default. A server has one more connection for notifications. */
   readonly connectionsMax?: number;
-  /** PostgreSQL: multiplies all timeouts, for tests on a busy machine; 1 by default. */
+  /** Multiplies the timeouts of PostgreSQL, or of writes to a disk, for tests on a busy machine; 1 by default. */
   readonly timeoutScale?: number | undefined;
   /** The default origin of writes, for commands. */
   readonly origin?: Origin | undefined;

@@ -7,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { testClock } from '../../../src/lib/clock.ts';
 import type { Health } from '../../../src/lib/storage/database.ts';
 import { openSqlite } from '../../../src/lib/storage/sqlite/database.ts';
+import { TIMEOUT_SCALE } from '../../support/postgres-url.ts';
 import { long } from '../../support/selection.ts';
 import { smallDisk } from '../../support/small-disk.ts';
 import { temporaryDirectory } from '../../support/temporary-directory.ts';
@@ -109,7 +110,7 @@ describe('a disk that stalls', { skip: withoutRecorder ?? false }, () => {
     skip: long ? false : 'takes 10 s: with PETSTORE_TEST_LONG=1',
   }, async () => {
     const stall = join(temporaryDirectory(), 'stall');
-    const served = serve(temporaryDirectory(), { RECORD_STALL: stall });
+    const served = serve(temporaryDirectory(), { RECORD_STALL: stall }, 1);
     await served.call('add', 'before');
     writeFileSync(stall, '');
     await assert.rejects(served.call('add', 'stuck'), reason => reason === 'unavailable');
@@ -177,8 +178,8 @@ interface Served {
   close(): Promise<number | string>;
 }
 
-function serve(directory: string, settings: RecorderSettings): Served {
-  const args = [join(directory, 'rows.db')];
+function serve(directory: string, settings: RecorderSettings, timeoutScale = TIMEOUT_SCALE): Served {
+  const args = [join(directory, 'rows.db'), String(timeoutScale)];
   const child =
     Object.keys(settings).length > 0
       ? startRecorded(directory, './served.ts', args, settings)

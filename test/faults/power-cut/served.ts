@@ -1,7 +1,7 @@
 /**
  * A database served by a process of its own, which a test can injure: takes calls as lines of JSON, answers with lines.
  *
- * Usage: node served.ts FILE. It ends with 1 a moment after a flush has failed.
+ * Usage: node served.ts FILE [TIMEOUT_SCALE]. It ends with 1 a moment after a flush has failed.
  */
 import { createInterface } from 'node:readline';
 import { systemClock } from '../../../src/lib/clock.ts';
@@ -21,6 +21,7 @@ const database = await openSqlite({
     setTimeout(() => process.exit(1), 200);
   },
   checkpointBytes: 256 * 1024,
+  timeoutScale: Number(process.argv[3] ?? 1),
 });
 
 const calls: Record<string, (argument: string) => unknown> = {

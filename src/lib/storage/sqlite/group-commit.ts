@@ -16,6 +16,8 @@ export interface GroupCommitDeps extends Omit<FlushQueueDeps, 'onFlushed'> {
   /** The database file, and the size of its WAL that starts a checkpoint. */
   readonly file: string;
   readonly checkpointBytes: number;
+  /** Multiplies how long a write waits for the disk; 1 by default. */
+  readonly timeoutScale?: number | undefined;
   readonly log: Log;
   /** Called before each group, when this process has acquired the write lock. */
   onWriteLock(): void;
@@ -246,7 +248,8 @@ export class GroupCommit {
   readonly #rejectOverdue = () => {
     this.#timeoutCheck = undefined;
     const now = performance.now();
-    const overdue = (write: QueuedWrite) => now - write.sinceMs > DISK_TIMEOUT_MS;
+    const timeoutMs = DISK_TIMEOUT_MS * (this.#deps.timeoutScale ?? 1);
+    const overdue = (write: QueuedWrite) => now - write.sinceMs > timeoutMs;
     const notRun = 'The disk does not respond; nothing was changed.';
     rejectAll(this.#queue.filter(overdue), new StorageError('unavailable', notRun));
     this.#queue = this.#queue.filter(write => !write.settled);
