@@ -46,7 +46,7 @@ const requestMetrics: readonly Metric<Snapshot>[] = [
   {
     name: 'petstore_http_shed_requests_total',
     type: 'counter',
-    help: 'Requests that got 503 `overloaded` before any work, by sign of overload: `event_loop` (long turns), `database` (calls wait for a connection).',
+    help: 'Requests that got 503 `overloaded` before any work, by sign of overload: `event_loop` (requests wait for their start), `database` (calls wait for a connection).',
     read: ({ addresses }) =>
       addresses.flatMap(({ name, load }) =>
         Object.entries(load.shed).map(([reason, count]) => [{ deployment: name, reason }, count] as const),

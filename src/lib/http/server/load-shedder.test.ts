@@ -2,114 +2,151 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { LoadShedder } from './load-shedder.ts';
 
-/** Runs turns of a simulated event loop with its own clock. */
+/** Runs turns of a simulated event loop with its own clock. A request takes a millisecond once it starts. */
 function eventLoop() {
   let nowMs = 1000;
-  let end = () => {};
-  const queue = { expectedWaitMs: 0 };
+  let end: (() => void) | undefined;
+  const database = { expectedWaitMs: 0 };
+  const started: number[] = [];
   const shedder = new LoadShedder({
-    expectedWaitMs: () => queue.expectedWaitMs,
+    expectedWaitMs: () => database.expectedWaitMs,
     now: () => nowMs,
     atEndOfTurn(callback) {
+      assert.equal(end, undefined, 'one callback in each turn');
       end = callback;
     },
   });
+  const start = (number: number) => {
+    started.push(number);
+    nowMs++;
+  };
   return {
     shedder,
-    queue,
+    database,
+    started,
+    now: () => nowMs,
     idle(ms: number) {
       nowMs += ms;
     },
-    /** Runs a turn that reads a request each millisecond. Returns how many were rejected. */
-    turn({ ms, accepts }: { ms: number; accepts: boolean }): number {
+    /** Runs a turn that reads requests. Returns how many were rejected. */
+    turn({ requests, accepts = false }: { requests: number; accepts?: boolean }): number {
       if (accepts) shedder.noteConnection();
       let rejected = 0;
-      for (let passed = 0; passed < ms; passed++, nowMs++) rejected += Number(shedder.rejects(nowMs));
-      end();
+      for (let number = 0; number < requests; number++) {
+        const decision = shedder.admit(nowMs);
+        if (decision === 'start') start(number);
+        else if (decision === 'wait') shedder.enqueue(() => start(number));
+        else rejected++;
+      }
+      const callback = end;
+      end = undefined;
+      callback?.();
       return rejected;
     },
+    /** Whether a request waits. */
+    isBusy: () => end !== undefined,
   };
 }
 
-const long = { ms: 150, accepts: true };
-const short = { ms: 10, accepts: false };
-
-/** Runs long turns until load is shed. Returns how long that took, in milliseconds. */
-function overload({ turn }: ReturnType<typeof eventLoop>): number {
-  for (let passed = 0; passed < 9000; passed += 150) if (turn(long) > 0) return passed;
-  return Number.POSITIVE_INFINITY;
-}
-
 describe('LoadShedder', () => {
-  it('rejects what a turn reads after 100 ms, once all turns were long and accepted connections for two seconds', () => {
+  it('starts requests for 10 ms of a turn, and the others in later turns, in the order of their arrival', () => {
     const loop = eventLoop();
-    assert.equal(overload(loop), 2250);
-    assert.equal(loop.turn(long), 50);
-    assert.equal(loop.turn({ ms: 100, accepts: true }), 0);
+    assert.equal(loop.turn({ requests: 35 }), 0);
+    // 10 while the turn reads, 10 at its end.
+    assert.equal(loop.started.length, 20);
+    loop.turn({ requests: 0 });
+    loop.turn({ requests: 0 });
+    assert.deepEqual(
+      loop.started,
+      Array.from({ length: 35 }, (_, number) => number),
+    );
+    assert.equal(loop.isBusy(), false);
   });
 
-  it('rejects nothing while no connection waits: so many busy connections are what clients want', () => {
-    const { turn } = eventLoop();
-    for (let count = 0; count < 100; count++) assert.equal(turn({ ms: 200, accepts: count % 5 === 0 }), 0);
-  });
-
-  it('rejects nothing while some turns are short, also in a long burst and after a long pause', () => {
-    const { turn } = eventLoop();
-    for (let count = 0; count < 100; count++) assert.equal(turn({ ms: count % 5 === 0 ? 2 : 300, accepts: true }), 0);
-    assert.equal(turn({ ms: 6000, accepts: true }), 0);
-  });
-
-  it('rejects nothing of a burst after an idle time, nor of bursts with idle times between them', () => {
-    const { turn, idle } = eventLoop();
-    for (let count = 0; count < 50; count++) {
-      idle(count % 10 === 0 ? 60_000 : 200);
-      for (let turns = 0; turns < 10; turns++) assert.equal(turn(long), 0);
-    }
-  });
-
-  it('goes on shedding in short turns until one accepts no connection', () => {
+  it('starts few requests in a turn that accepts a connection, so that the next turn accepts another one soon', () => {
     const loop = eventLoop();
-    overload(loop);
-    for (let count = 0; count < 100; count++) loop.turn({ ms: 5, accepts: true });
-    assert.equal(loop.turn(long), 50);
-    loop.turn({ ms: 5, accepts: false });
-    assert.equal(loop.turn(long), 0);
-    assert.equal(overload(loop), 2100);
+    loop.turn({ requests: 35, accepts: true });
+    assert.equal(loop.started.length, 2);
   });
 
-  it('lets a burst wait for a second, and rejects what would wait longer', () => {
-    const { turn, queue, shedder } = eventLoop();
-    queue.expectedWaitMs = 999;
-    for (let count = 0; count < 50; count++) assert.equal(turn(short), 0);
-    queue.expectedWaitMs = 1000;
-    assert.equal(turn(short), 10);
+  it('starts requests for as long as a turn took for other work', () => {
+    const loop = eventLoop();
+    loop.turn({ requests: 1000 });
+    loop.started.length = 0;
+    loop.idle(300);
+    loop.turn({ requests: 0 });
+    assert.equal(loop.started.length, 300);
+  });
+
+  it('rejects what would wait for a second, and serves all others', () => {
+    const loop = eventLoop();
+    assert.equal(loop.turn({ requests: 900 }), 0);
+    for (let turns = 0; turns < 30; turns++) assert.equal(loop.turn({ requests: 0 }), 0);
+    assert.equal(loop.turn({ requests: 200 }), 0);
+    const rejected = loop.turn({ requests: 500 });
+    assert.ok(rejected > 200 && rejected < 300, `${rejected} of 500`);
+    assert.deepEqual(loop.shedder.shed, { event_loop: rejected, database: 0 });
+    while (loop.isBusy()) loop.turn({ requests: 0 });
+    assert.equal(loop.started.length, 1600 - rejected);
+    assert.equal(loop.turn({ requests: 10 }), 0);
+  });
+
+  it('keeps waits below 100 ms while connections arrive, once they have been longer for two seconds', () => {
+    const loop = eventLoop();
+    loop.turn({ requests: 250, accepts: true });
+    const beginMs = loop.now();
+    while (loop.turn({ requests: 1, accepts: true }) === 0) {}
+    // The estimate needs some requests to learn how long one takes.
+    assert.ok(loop.now() - beginMs >= 2000 && loop.now() - beginMs < 2100, `${loop.now() - beginMs} ms`);
+    let admitted = 0;
+    const before = loop.started.length;
+    for (let turns = 0; turns < 2000; turns++) admitted += 2 - loop.turn({ requests: 2, accepts: true });
+    assert.equal(loop.started.length - before, 2000);
+    assert.ok(admitted > 1800 && admitted < 2000, `${admitted}`);
+    while (loop.isBusy()) loop.turn({ requests: 0 });
+    loop.idle(2000);
+    assert.equal(loop.turn({ requests: 500, accepts: true }), 0);
+  });
+
+  it('lets a burst wait for the database for a second, and rejects what would wait longer', () => {
+    const { turn, database, shedder } = eventLoop();
+    database.expectedWaitMs = 999;
+    for (let count = 0; count < 40; count++) assert.equal(turn({ requests: 10 }), 0);
+    database.expectedWaitMs = 1000;
+    assert.equal(turn({ requests: 10 }), 10);
     assert.deepEqual(shedder.shed, { event_loop: 0, database: 10 });
   });
 
-  it('keeps waits below 200 ms once they have been longer for half a second, until they have been shorter for two', () => {
-    const { turn, queue } = eventLoop();
-    queue.expectedWaitMs = 200;
-    const rejected = Array.from({ length: 52 }, () => turn(short));
-    assert.deepEqual(rejected, [...Array(51).fill(0), 10]);
-    for (let count = 0; count < 100; count++) {
-      queue.expectedWaitMs = 199;
-      assert.equal(turn(short), 0);
-      queue.expectedWaitMs = 200;
-      assert.equal(turn(short), 10);
-    }
-    queue.expectedWaitMs = 199;
-    for (let count = 0; count < 201; count++) assert.equal(turn(short), 0);
-    queue.expectedWaitMs = 999;
-    assert.equal(turn(short), 0);
+  it('keeps waits for the database below 200 ms once they have been longer for 500, until they have been shorter for 2 s', () => {
+    const { turn, database, idle } = eventLoop();
+    const seconds = (count: number) => {
+      for (let passed = 0; passed < count * 1000; passed += 50) {
+        assert.equal(turn({ requests: 10 }), 0);
+        idle(40);
+      }
+    };
+    database.expectedWaitMs = 200;
+    seconds(0.5);
+    assert.equal(turn({ requests: 10 }), 0);
+    assert.equal(turn({ requests: 10 }), 10);
+    database.expectedWaitMs = 199;
+    seconds(1.9);
+    database.expectedWaitMs = 999;
+    assert.equal(turn({ requests: 10 }), 10);
+    database.expectedWaitMs = 199;
+    seconds(2.1);
+    database.expectedWaitMs = 999;
+    assert.equal(turn({ requests: 10 }), 0);
   });
 
   it('lets a burst wait again after two seconds without a request', () => {
-    const { turn, queue, idle } = eventLoop();
-    queue.expectedWaitMs = 200;
-    for (let count = 0; count < 52; count++) turn(short);
-    queue.expectedWaitMs = 0;
+    const { turn, database, idle } = eventLoop();
+    database.expectedWaitMs = 200;
+    for (let count = 0; count < 60; count++) turn({ requests: 10 });
+    assert.equal(turn({ requests: 10 }), 10);
+    database.expectedWaitMs = 0;
     idle(2000);
-    queue.expectedWaitMs = 999;
-    assert.equal(turn(short), 0);
+    database.expectedWaitMs = 999;
+    assert.equal(turn({ requests: 10 }), 0);
   });
 });

@@ -1,24 +1,30 @@
-/** The duration above which a turn of the event loop counts as long, in milliseconds. */
-const TURN_MS = 100;
-/** How long all turns must have been long before load is shed, in milliseconds. */
-const TURNS_PATIENCE_MS = 2000;
-/** The longest acceptable wait for the database during a burst, in milliseconds. */
-const WAIT_MAX_MS = 1000;
-/**
- * The longest acceptable lasting wait for the database, in milliseconds: even two calls in turn stay below the timeouts
- * of clients.
- */
-const WAIT_MS = 200;
-/** How long waits must exceed `WAIT_MS` before load is shed, in milliseconds. */
-const WAIT_PATIENCE_MS = 500;
-/** How long waits must have been below `WAIT_MS` until a burst may wait longer again, in milliseconds. */
-const WAIT_ABSENCE_MS = 2000;
+import { WaitEstimate } from '../../wait-estimate.ts';
 
 /**
- * The signs of overload: `event_loop` for long turns of the event loop, `database` for work that waits for the
- * database.
+ * How long a turn of the event loop starts requests, in milliseconds: both those that it reads and those that wait. Then
+ * it reads again, so that a request which is rejected, or a health check, has its response soon.
  */
-export type ShedReason = 'event_loop' | 'database';
+const TURN_MS = 10;
+/** The same in a turn that has accepted a connection: each turn accepts only one. */
+const ACCEPTING_TURN_MS = 0.25;
+/** The longest acceptable wait during a burst, in milliseconds. */
+const BURST_WAIT_MS = 1000;
+/**
+ * The longest acceptable lasting waits, in milliseconds. A request may wait for the database twice, and stays below the
+ * timeouts of clients. The wait for the event loop is that in a turn that accepts a connection, since others then wait in
+ * the kernel, and nobody knows how many.
+ */
+const LASTING_WAIT_MS = { database: 200, event_loop: 100 } as const;
+/** How long waits must be longer than that before load is shed, in milliseconds. */
+const PATIENCE_MS = { database: 500, event_loop: 2000 } as const;
+/** How long waits must have been shorter until a burst may wait longer again, in milliseconds. */
+const ABSENCE_MS = 2000;
+
+/** Without a request for so long, the process was idle, in milliseconds. */
+const IDLE_MS = 100;
+
+/** What a request would wait for: the event loop, or a connection to the database. */
+export type ShedReason = keyof typeof LASTING_WAIT_MS;
 
 /** The measurements that the decision uses. */
 export interface LoadSources {
@@ -31,27 +37,25 @@ export interface LoadSources {
 }
 
 /**
- * Decides which requests to reject because the process is overloaded.
+ * Decides whether a request starts at once, waits or is rejected.
  *
- * A turn of the event loop reads from every connection that has a request, and accepts one new connection. A request
- * waits for as long as a turn takes, and a connection in the kernel's queue waits for as many turns as there are
- * connections before it. A single long turn is a burst or a pause of the garbage collector. The process is overloaded
- * while every turn is long and accepts a connection: then it rejects the requests that a turn reads after its first
- * milliseconds, and their connections should be closed, which makes the next turns shorter. It sheds load until a turn
- * accepts no connection.
+ * A turn of the event loop reads from every connection that has a request, so with many connections a turn could take
+ * seconds, in which nothing else is read. Therefore it starts requests for a few milliseconds only. The others wait in the
+ * order of their arrival.
  *
- * It also rejects requests that would probably wait so long for the database that their clients give up. A burst may
- * wait longer at first: once waits have been long for a while, only short waits are accepted until waits have been
- * short for a while.
+ * A request is rejected if it would probably wait so long, for its start or for the database, that its client gives up. A
+ * burst may wait longer at first: once waits have been long for a while, only short waits are accepted until waits have
+ * been short for a while.
  */
 export class LoadShedder {
   readonly #sources: LoadSources & Required<Pick<LoadSources, 'now' | 'atEndOfTurn'>>;
   readonly #shed: Record<ShedReason, number> = { event_loop: 0, database: 0 };
-  readonly #turns = new Overload(TURNS_PATIENCE_MS, 0);
-  readonly #waits = new Overload(WAIT_PATIENCE_MS, WAIT_ABSENCE_MS);
+  readonly #limits = { event_loop: new WaitLimit('event_loop'), database: new WaitLimit('database') };
+  readonly #waiting: (() => void)[] = [];
+  readonly #estimate = new WaitEstimate();
   #turnStartMs: number | undefined;
   #turnEndMs = Number.NEGATIVE_INFINITY;
-  #hasAccepted = false;
+  #turnMs = TURN_MS;
 
   constructor({
     expectedWaitMs,
@@ -66,73 +70,76 @@ export class LoadShedder {
     return this.#shed;
   }
 
-  /** Whether connections whose requests are rejected should be closed: fewer connections make shorter turns. */
-  get hasTooManyConnections(): boolean {
-    return this.#turns.lasts;
-  }
-
   /** Records that a connection was accepted. */
   noteConnection(): void {
-    this.#hasAccepted = true;
+    this.#turnMs = ACCEPTING_TURN_MS;
   }
 
-  /** Reports whether to reject a request that was read at `nowMs`. */
-  rejects(nowMs: number): boolean {
+  /** Decides about a request that was read at `nowMs`. If it has to wait, call {@link enqueue}. */
+  admit(nowMs: number): 'start' | 'wait' | 'reject' {
     if (this.#turnStartMs === undefined) {
       this.#turnStartMs = nowMs;
       this.#sources.atEndOfTurn(this.#endTurn);
       // After such a long time without a request, the process was idle.
-      if (nowMs - this.#turnEndMs > TURN_MS) this.#noteIdle(this.#turnEndMs, nowMs);
+      if (nowMs - this.#turnEndMs > IDLE_MS) {
+        for (const limit of Object.values(this.#limits)) limit.noteIdle(this.#turnEndMs, nowMs);
+      }
     }
-    const waitMs = this.#sources.expectedWaitMs?.() ?? 0;
+    const isFirst = this.#waiting.length === 0;
     let reason: ShedReason | undefined;
-    if (waitMs >= (this.#waits.lasts ? WAIT_MS : WAIT_MAX_MS)) reason = 'database';
-    else if (this.#turns.lasts && nowMs - this.#turnStartMs >= TURN_MS) reason = 'event_loop';
-    if (reason !== undefined) this.#shed[reason]++;
-    return reason !== undefined;
+    if ((this.#sources.expectedWaitMs?.() ?? 0) >= this.#limits.database.maxMs) reason = 'database';
+    else if (!isFirst && this.#estimate.expectedMs() >= this.#limits.event_loop.maxMs) reason = 'event_loop';
+    if (reason === undefined) return isFirst && nowMs - this.#turnStartMs < this.#turnMs ? 'start' : 'wait';
+    this.#shed[reason]++;
+    return 'reject';
   }
 
-  #noteIdle(fromMs: number, toMs: number): void {
-    for (const sign of [this.#turns, this.#waits]) {
-      sign.update(false, fromMs);
-      sign.update(false, toMs);
-    }
+  /** Calls `start` after the requests that wait already. */
+  enqueue(start: () => void): void {
+    this.#estimate.enter();
+    this.#waiting.push(start);
   }
 
   readonly #endTurn = (): void => {
-    const nowMs = this.#sources.now();
-    const isLong = nowMs - this.#turnStartMs! >= TURN_MS;
+    const { now, atEndOfTurn, expectedWaitMs } = this.#sources;
+    let nowMs = now();
+    const sliceMs = Math.max(this.#turnMs, nowMs - this.#turnStartMs!);
+    for (const untilMs = nowMs + sliceMs; this.#waiting.length > 0 && nowMs < untilMs; nowMs = now()) {
+      this.#estimate.leave(nowMs);
+      this.#waiting.shift()!();
+    }
+    const hasAccepted = this.#turnMs === ACCEPTING_TURN_MS;
+    this.#limits.database.update(expectedWaitMs?.() ?? 0, nowMs);
+    this.#limits.event_loop.update(hasAccepted ? this.#estimate.expectedMs() : 0, nowMs);
     this.#turnEndMs = nowMs;
-    this.#turns.update(this.#hasAccepted && (isLong || this.#turns.lasts), nowMs);
-    this.#waits.update((this.#sources.expectedWaitMs?.() ?? 0) >= WAIT_MS, nowMs);
-    this.#turnStartMs = undefined;
-    this.#hasAccepted = false;
+    this.#turnMs = TURN_MS;
+    this.#turnStartMs = this.#waiting.length > 0 ? nowMs : undefined;
+    if (this.#turnStartMs !== undefined) atEndOfTurn(this.#endTurn);
   };
 }
 
-/** A sign of overload, which counts once it has lasted long enough. */
-class Overload {
-  /** Whether the sign has lasted long enough, and has not been absent for long since. */
-  lasts = false;
-  readonly #patienceMs: number;
-  readonly #absenceMs: number;
-  #isPresent = false;
+/** The longest acceptable wait: that of a burst, or a shorter one once waits have been long for a while. */
+class WaitLimit {
+  maxMs = BURST_WAIT_MS;
+  readonly #reason: ShedReason;
+  #isLong = false;
   #sinceMs = Number.NEGATIVE_INFINITY;
 
-  /**
-   * @param patienceMs how long the sign must be present until it counts
-   * @param absenceMs how long it must be absent until it no longer counts
-   */
-  constructor(patienceMs: number, absenceMs: number) {
-    this.#patienceMs = patienceMs;
-    this.#absenceMs = absenceMs;
+  constructor(reason: ShedReason) {
+    this.#reason = reason;
   }
 
-  update(isPresent: boolean, nowMs: number): void {
-    if (isPresent !== this.#isPresent) {
-      this.#isPresent = isPresent;
+  noteIdle(fromMs: number, toMs: number): void {
+    for (const ms of [fromMs, toMs]) this.update(0, ms);
+  }
+
+  update(waitMs: number, nowMs: number): void {
+    const isLong = waitMs >= LASTING_WAIT_MS[this.#reason];
+    if (isLong !== this.#isLong) {
+      this.#isLong = isLong;
       this.#sinceMs = nowMs;
     }
-    if (nowMs - this.#sinceMs >= (isPresent ? this.#patienceMs : this.#absenceMs)) this.lasts = isPresent;
+    if (nowMs - this.#sinceMs < (isLong ? PATIENCE_MS[this.#reason] : ABSENCE_MS)) return;
+    this.maxMs = isLong ? LASTING_WAIT_MS[this.#reason] : BURST_WAIT_MS;
   }
 }

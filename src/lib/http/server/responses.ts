@@ -171,7 +171,7 @@ export async function startParts<Part>(parts: AsyncIterable<Part>): Promise<Asyn
 }
 
 /** Writes a response in parts, reading each as the client receives the one before. */
-export function writeParts(
+function writeParts(
   response: ServerResponse,
   { status, contentType = JSON_TYPE, length }: Omit<ResponseContent, 'bytes'>,
   parts: AsyncIterable<string | Buffer>,
@@ -186,6 +186,23 @@ export function writeParts(
   // If reading fails, destroy the connection, so that the client notices that the response is incomplete.
   pipeline(parts, response, { signal: AbortSignal.timeout(STREAM_MS) }).catch(() => {});
 }
+
+/**
+ * Writes a response whose body is a file. The promise resolves once the response has started.
+ * @throws any error of reading the first part; then nothing is written
+ */
+export async function writeFile(
+  { request, response }: Pick<Exchange, 'request' | 'response'>,
+  content: ResponseContent,
+  parts: AsyncIterable<Buffer>,
+  headers: readonly string[],
+): Promise<void> {
+  const isHead = request.method === 'HEAD';
+  if (isHead && content.length !== undefined) writeResponse(response, content, headers);
+  else writeParts(response, content, isHead ? noParts() : await startParts(parts), headers);
+}
+
+async function* noParts(): AsyncGenerator<Buffer> {}
 
 /** The encodings of a compressed page, best first. */
 const encodings = ['br', 'gzip'] as const;

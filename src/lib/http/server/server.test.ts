@@ -253,13 +253,33 @@ describe('a server of routes', () => {
     const [head] = latest.split('\r\n\r\n');
     assert.match(head, /^HTTP\/1\.1 503 /);
     assert.match(head, /\r\nRetry-After: [123]\r\n/);
-    assert.match(head, /\r\nConnection: close\r\n/);
     // The key was not checked.
     assert.match(head, /\r\nX-Gate: shown to 127\.0\.0\.1\r\n/);
     assert.match(latest, /"code":"overloaded"/);
+    await waitUntil(() => server.load().connections === 0);
     for (let count = 0; count < 20; count++) {
       assert.deepEqual(statuses(await exchange(port, [last('/v1/things/busy')])), [200]);
     }
+  });
+
+  it('responds to a page while many requests of the API wait for their turn, which all get their responses', async () => {
+    const { port } = await start({}, openGate, undefined, async () => [
+      { method: 'GET', path: '/page', handle: () => ({ status: 200, bytes: 'a page' }) },
+    ]);
+    const sockets = Array.from({ length: 101 }, () => connect(port, '127.0.0.1'));
+    for (const socket of sockets) {
+      socket.write(get('/page'));
+      await once(socket, 'data');
+    }
+    const ended: string[] = [];
+    const responses = sockets.map(async (socket, index) => {
+      const path = index === 100 ? '/page' : '/v1/things/busy';
+      const response = await exchangeOn(socket, [last(path)]);
+      ended.push(path);
+      return response;
+    });
+    assert.deepEqual((await Promise.all(responses)).flatMap(statuses), Array(101).fill(200));
+    assert.ok(ended.indexOf('/page') < 60, `${ended.indexOf('/page')} of 100 before the page`);
   });
 
   it('loads pages for the first request outside the API, and again if that failed', async () => {

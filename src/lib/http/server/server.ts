@@ -21,8 +21,7 @@ import {
   headersOverHttp,
   headersOverTls,
   LINGER_MS,
-  startParts,
-  writeParts,
+  writeFile,
   writePreflight,
   writeResponse,
   writeStream,
@@ -147,10 +146,24 @@ export class HttpServer<Context> {
     else if (page !== undefined) this.#pages.serve(exchange, page, this.#connectionHeaders);
     else if (route === undefined && !this.#router.isInApi(exchange.path)) this.#receiveOutside(exchange);
     else if (this.#isClosing) this.#rejectClosing(exchange);
-    else if (this.#shedder.rejects(exchange.receivedMs)) this.#rejectOverloaded(exchange);
-    else if (request.method === 'OPTIONS' && isPreflight(request)) {
-      writePreflight(exchange, this.#errors.addressHeaders(request).concat(this.#connectionHeaders));
-    } else this.#authenticate(exchange);
+    else {
+      const decision = this.#shedder.admit(exchange.receivedMs);
+      if (decision === 'start') this.#start(exchange);
+      else if (decision === 'wait') this.#startLater(exchange);
+      else this.#rejectOverloaded(exchange);
+    }
+  }
+
+  /** Starts a request after those that wait already, unless its client disconnects. */
+  #startLater(exchange: RoutedExchange<Context>): void {
+    const { request, response } = exchange;
+    const { requestContext } = this.#options;
+    this.#shedder.enqueue(() => {
+      // A request whose body is malformed already has its response.
+      if (request.socket.destroyed || response.headersSent) return;
+      if (requestContext === undefined) this.#start(exchange);
+      else requestContext.resume(request, () => this.#start(exchange));
+    });
   }
 
   /**
@@ -168,13 +181,18 @@ export class HttpServer<Context> {
     }
   }
 
-  /** Checks the caller's key and counts the request. */
-  #authenticate(exchange: RoutedExchange<Context>): void {
-    const { authorization } = exchange.request.headers;
+  /** Responds to a preflight, or checks the caller's key and counts the request. */
+  #start(exchange: RoutedExchange<Context>): void {
+    const { request } = exchange;
+    if (request.method === 'OPTIONS' && isPreflight(request)) {
+      writePreflight(exchange, this.#errors.addressHeaders(request).concat(this.#connectionHeaders));
+      return;
+    }
+    const { authorization } = request.headers;
     try {
       const result = this.#options.authenticator.authenticate({
         authorization,
-        address: () => clientAddress(exchange.request, this.#options.proxies),
+        address: () => clientAddress(request, this.#options.proxies),
       });
       if (!(result instanceof Promise)) this.#authorize(exchange, result);
       else {
@@ -262,7 +280,11 @@ export class HttpServer<Context> {
       const connection = this.#connectionHeaders;
       const all = common.concat('X-Request-Id', requestId, headers, encoded.headers, ofRoute, connection);
       if (encoded.parts !== undefined) {
-        this.#respondWithFile(exchange, route, encoded, encoded.parts, all);
+        const content = { ...encoded, contentType: route.contentTypeOf(encoded.status) };
+        writeFile(exchange, content, encoded.parts, all).then(
+          () => this.#finish(exchange, encoded.status),
+          error => this.#fail(exchange, error),
+        );
         return;
       }
       writeResponse(response, encoded, all);
@@ -273,26 +295,6 @@ export class HttpServer<Context> {
         exchange.response.once('close', () => this.#streams.delete(writer));
         if (this.#isClosing) writer.end();
       }
-    }
-    this.#finish(exchange, encoded.status);
-  }
-
-  async #respondWithFile(
-    exchange: RoutedExchange<Context>,
-    route: BoundRoute<Context>,
-    encoded: EncodedResponse,
-    parts: AsyncIterable<Buffer>,
-    headers: readonly string[],
-  ): Promise<void> {
-    const { request, response } = exchange;
-    const content = { ...encoded, contentType: route.contentTypeOf(encoded.status) };
-    const isHead = request.method === 'HEAD';
-    try {
-      if (isHead && encoded.length !== undefined) writeResponse(response, content, headers);
-      else writeParts(response, content, isHead ? noParts() : await startParts(parts), headers);
-    } catch (error) {
-      this.#fail(exchange, error);
-      return;
     }
     this.#finish(exchange, encoded.status);
   }
@@ -317,8 +319,7 @@ export class HttpServer<Context> {
 
   /** Rejects a request before any work for it, even before its key is checked. */
   #rejectOverloaded(exchange: RoutedExchange<Context>): void {
-    const connection = this.#shedder.hasTooManyConnections ? closeConnection : noHeaders;
-    exchange.headers = this.#errors.addressHeaders(exchange.request).concat(connection);
+    exchange.headers = this.#errors.addressHeaders(exchange.request);
     this.#reject(exchange, this.#overloads[Math.floor(Math.random() * RETRY_SECONDS.length)]!);
   }
 
@@ -346,5 +347,3 @@ export class HttpServer<Context> {
     this.#options.onResponse?.(exchange, { route, status, code, durationMs: performance.now() - exchange.receivedMs });
   }
 }
-
-async function* noParts(): AsyncGenerator<Buffer> {}

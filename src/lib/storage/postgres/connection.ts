@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import pg from 'pg';
 import { UserError } from '../../user-error.ts';
+import { WaitEstimate } from '../../wait-estimate.ts';
 import { StatementCache } from '../statement-cache.ts';
 import { isStatementError, timeoutError, translateError } from './errors.ts';
-import { WaitEstimate } from './wait-estimate.ts';
 
 /** Returns the timeouts of the connections of a server, in milliseconds. */
 const timeoutsOf = (scale: number) => ({
