@@ -1,4 +1,4 @@
-import { STATUS_CODES } from 'node:http';
+import { STATUS_CODES } from './node-http.ts';
 
 /** An invalid field of a request: its JSON Pointer in the body or its parameter name, a code, and a sentence. */
 export interface FieldError {

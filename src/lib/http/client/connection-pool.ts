@@ -1,6 +1,6 @@
-import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { Duplex } from 'node:stream';
+import { Agent as HttpAgent } from '../node-http.ts';
 
 /** A pool of keep-alive connections. Idle connections do not keep the process alive. */
 export interface ConnectionPool {

@@ -1,5 +1,6 @@
-import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
+import type { IncomingMessage, RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import { request as httpRequest } from '../node-http.ts';
 import { faultOf, RequestError } from './outcome.ts';
 import { HEAD_BYTES_MAX, INTERIM_MAX } from './post-once.ts';
 

@@ -1,6 +1,7 @@
-import { type ClientRequest, request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
+import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { MaybePromise } from '../../maybe-promise.ts';
+import { request as httpRequest } from '../node-http.ts';
 import { BODY_KEPT_BYTES, type Fault, faultOf } from './outcome.ts';
 
 /** The result of one request on one connection. */

@@ -1,4 +1,4 @@
-import { STATUS_CODES } from 'node:http';
+import { STATUS_CODES } from '../node-http.ts';
 import type { Route } from '../route.ts';
 import type { Components } from './components.ts';
 import { errorSchema, problemSchema } from './errors.ts';

@@ -1,5 +1,6 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
+import { createServer } from '../node-http.ts';
 import { type ConnectionLimits, HEADER_BYTES_MAX } from './options.ts';
 import { limitRest } from './rest-of-body.ts';
 

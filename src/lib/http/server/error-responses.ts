@@ -1,6 +1,7 @@
-import { type IncomingMessage, STATUS_CODES } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { parseTraceparent } from '../../trace-context.ts';
+import { STATUS_CODES } from '../node-http.ts';
 import { type ErrorEntry, errorBody, Problem, problemBody, type ServerErrorCode } from '../problem.ts';
 import { wantsProblemJson } from './accept.ts';
 import type { Authenticator, KeyOwner } from './authenticator.ts';

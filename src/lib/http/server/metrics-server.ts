@@ -1,5 +1,6 @@
-import { createServer, type Server } from 'node:http';
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { createServer } from '../node-http.ts';
 import { close } from './close-listener.ts';
 import { bind } from './listen.ts';
 

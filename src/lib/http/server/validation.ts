@@ -10,15 +10,14 @@ export type Reading<T> = { readonly value: T } | { readonly errors: readonly Fie
 // The validator splits a text at each T, which is slow for long ones.
 Format.Set('date-time', text => text.length <= TIME_LENGTH_MAX && Format.IsDateTime(text));
 
-/** Validates JSON values by one schema. Types are never coerced. */
+/** Validates JSON values by one schema, which is compiled for the first of them. Types are never coerced. */
 export class BodyReader {
-  readonly #validator: Validator;
+  #validator: Validator | undefined;
   readonly #schema: TSchema;
   readonly #lists: readonly List[];
 
   constructor(schema: TSchema) {
     this.#schema = schema;
-    this.#validator = Compile(withoutUniqueItems(schema)) as Validator;
     this.#lists = listsOf(schema);
   }
 
@@ -43,6 +42,7 @@ export class BodyReader {
     // The items of a list that is too long are not validated, because there may be very many.
     const judged = tooLong.length === 0 ? value : { ...(value as object) };
     for (const { name } of tooLong) delete (judged as Record<string, unknown>)[name];
+    this.#validator ??= Compile(withoutUniqueItems(this.#schema)) as Validator;
     if (wrong.length > 0 || !this.#validator.Check(judged)) {
       const [, found] = this.#validator.Errors(judged);
       const named = found.filter(error => !saysOnlyNotNull(error));
@@ -238,7 +238,7 @@ class Parameter {
   readonly #many: boolean;
   readonly #valuesMax: number;
   readonly #value: TSchema;
-  readonly #validator: Validator;
+  #validator: Validator | undefined;
 
   constructor(name: string, schema: TSchema) {
     const { items, maxItems } = schema as { items?: TSchema; maxItems?: number };
@@ -246,7 +246,6 @@ class Parameter {
     this.#many = items !== undefined;
     this.#valuesMax = maxItems ?? Number.POSITIVE_INFINITY;
     this.#value = items ?? schema;
-    this.#validator = Compile(this.#value) as Validator;
   }
 
   /** @param given each occurrence of the parameter in the query */
@@ -270,12 +269,13 @@ class Parameter {
   #readOne(text: string): Reading<unknown> {
     const { type } = this.#value as { type?: string };
     const value = type === 'integer' ? integerOf(text) : type === 'boolean' ? booleanOf(text) : text;
+    this.#validator ??= Compile(this.#value) as Validator;
     if (value !== undefined && this.#validator.Check(value)) return { value };
-    return this.#error('invalid_value', this.#expectation(value));
+    return this.#error('invalid_value', this.#expectation(value, this.#validator));
   }
 
   /** Returns a sentence that describes valid values. */
-  #expectation(value: unknown): string {
+  #expectation(value: unknown, validator: Validator): string {
     const { type, minimum, maximum } = this.#value as SchemaPart & { readonly type?: string };
     const allowed = (this.#value as { enum?: readonly unknown[] }).enum;
     if (allowed !== undefined) return `Must be one of ${allowed.join(', ')}.`;
@@ -284,7 +284,7 @@ class Parameter {
       const range = minimum === undefined || maximum === undefined ? '' : ` ${rangeText({ minimum, maximum })}`;
       return `Must be a whole number${range} in decimal digits.`;
     }
-    const [, [error]] = this.#validator.Errors(value);
+    const [, [error]] = validator.Errors(value);
     return fieldErrors(error!, this.#value)[0]!.message;
   }
 
