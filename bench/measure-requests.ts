@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { CONNECTIONS, load, type Measured, type Request } from './load.ts';
-import { type Peer, type ResponseBodies, startFastify, startNginx, startNode } from './peers.ts';
+import { type Peer, type ResponseBodies, startAfternoon, startFastify, startNginx, startNode } from './peers.ts';
 import { freePort } from './processes.ts';
 import { createStore, memoryOf, type Product, type Store, sendRequest, startProduct, timeStart } from './product.ts';
 import { interleave, type Rounds } from './rounds.ts';
@@ -29,12 +29,13 @@ export async function measurePeers(
   store: Store,
   rows: readonly Row[],
   { progress, ...effort }: Effort,
-): Promise<Comparison<'product' | 'nginx' | 'fastify' | 'node'>[]> {
+): Promise<Comparison<'product' | 'nginx' | 'fastify' | 'node' | 'afternoon'>[]> {
   await using product = await startProduct(store);
   const bytes = await responseBodies(product);
   await using nginx = await startNginx(bytes);
   await using fastify = await startFastify(bytes);
   await using node = await startNode(bytes);
+  await using afternoon = await startAfternoon(store.token, store.pets);
   const found = [];
   for (const row of rows) {
     progress(row.title);
@@ -50,6 +51,7 @@ export async function measurePeers(
       nginx: peer(nginx),
       fastify: peer(fastify),
       node: peer(node),
+      afternoon: peer(afternoon),
     };
     found.push({ row, rounds: await interleave(sides, effort) });
   }

@@ -38,7 +38,7 @@ const otherRows = {
 
 const rowNames = [...[...peerRows, ...growthRows].map(({ name }) => name), ...Object.keys(otherRows)];
 
-export const help = `Compares the service with nginx, Fastify and node:http, which serve the same bytes, on this machine.
+export const help = `Compares the service on this machine with nginx, Fastify and node:http, which serve the same bytes, and with a small server.
 
 Usage
   npm run bench -- [OPTIONS]

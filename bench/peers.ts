@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { cores, freePort, start, waitUntilReachable } from './processes.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
-/** A server to compare with. It serves the same bytes as the product. */
+/** A server to compare with. */
 export interface Peer extends AsyncDisposable {
   readonly name: string;
   readonly pid: number;
@@ -13,7 +13,7 @@ export interface Peer extends AsyncDisposable {
   readonly createUrl: string;
 }
 
-/** The bodies that the peers serve, copied from the product's responses. */
+/** The bodies that most peers serve, copied from the product's responses. */
 export interface ResponseBodies {
   readonly list: string;
   readonly pets: ReadonlyMap<number, string>;
@@ -81,10 +81,22 @@ export function startNode(bytes: ResponseBodies): Promise<Peer> {
   return startScript('node:http', 'peer-node.ts', bytes);
 }
 
-async function startScript(name: string, script: string, { list, pets, created }: ResponseBodies): Promise<Peer> {
+/**
+ * Starts what an engineer would write in an afternoon: Fastify with better-sqlite3, keys, limits, validation, and an event
+ * for each change.
+ */
+export function startAfternoon(token: string, pets: number): Promise<Peer> {
+  return startProgram('afternoon', 'peer-afternoon.ts', [token, String(pets)]);
+}
+
+function startScript(name: string, script: string, { list, pets, created }: ResponseBodies): Promise<Peer> {
   const [pet = ''] = pets.values();
+  return startProgram(name, script, [list, pet, created]);
+}
+
+async function startProgram(name: string, script: string, args: readonly string[]): Promise<Peer> {
   const file = new URL(script, import.meta.url).pathname;
-  const server = start(cores.server, [process.execPath, file, list, pet, created]);
+  const server = start(cores.server, [process.execPath, file, ...args]);
   const baseUrl = await server.firstLine;
   const dispose = () => server[Symbol.asyncDispose]();
   return { name, baseUrl, createUrl: baseUrl, pid: server.pid, [Symbol.asyncDispose]: dispose };

@@ -15,7 +15,7 @@ export interface Results {
   readonly effort: { readonly seconds: number; readonly rounds: number };
   readonly disk: { readonly p50Ms: number; readonly p99Ms: number };
   readonly pets: { readonly small: number; readonly large: number };
-  readonly peers?: readonly Comparison<'product' | 'nginx' | 'fastify' | 'node'>[];
+  readonly peers?: readonly Comparison<'product' | 'nginx' | 'fastify' | 'node' | 'afternoon'>[];
   readonly growth?: readonly Comparison<'small' | 'large'>[];
   readonly orders?: Rounds<'product' | 'many' | 'nginx'>;
   readonly mixed?: Rounds<'readsAlone' | 'reads' | 'writes'>;
@@ -80,7 +80,10 @@ export function report(results: Results): string {
       `- \`fdatasync\` of 4 KiB on this disk: ${ms(disk.p50Ms)} (p50), ${ms(disk.p99Ms)} (p99).`,
     ].join('\n'),
     ...section('Targets', targetTable(results)),
-    ...section('Compared with nginx, Fastify and node:http', results.peers && peerTable(results.peers)),
+    ...section(
+      'Compared with nginx, Fastify, node:http and an afternoon’s work',
+      results.peers && peerTable(results.peers),
+    ),
     ...section(
       `${count(results.pets.large)} pets compared with ${count(results.pets.small)}`,
       results.growth && growthTable(results.growth),
@@ -225,7 +228,7 @@ function eventTargets({ latency, deliveries, streams, createsWithEvents, backlog
   return rows;
 }
 
-function peerTable(found: readonly Comparison<'product' | 'nginx' | 'fastify' | 'node'>[]): string {
+function peerTable(found: readonly Comparison<'product' | 'nginx' | 'fastify' | 'node' | 'afternoon'>[]): string {
   const head = [
     'Row',
     'product',
@@ -235,6 +238,8 @@ function peerTable(found: readonly Comparison<'product' | 'nginx' | 'fastify' | 
     'of Fastify',
     'node:http',
     'processor time, of node:http',
+    'an afternoon’s server',
+    'of it',
     'p50',
     'p99',
   ];
@@ -252,6 +257,8 @@ function peerTable(found: readonly Comparison<'product' | 'nginx' | 'fastify' | 
         ratio(rounds, 'product', 'fastify').median.toFixed(2),
         perSecond(rounds.node),
         processorTimes(rounds.product, rounds.node),
+        perSecond(rounds.afternoon),
+        `${ratio(rounds, 'product', 'afternoon').median.toFixed(2)} ×`,
         ms(p50Ms),
         ms(p99Ms),
       ];
