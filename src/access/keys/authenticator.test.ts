@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { onEachEngine, silent } from '../../../test/support/engines.ts';
+import { waitUntil } from '../../../test/support/wait-until.ts';
 import { testClock } from '../../lib/clock.ts';
 import type { AuthenticationResult } from '../../lib/http/server/authenticator.ts';
+import type { NewKey } from '../../model/key.ts';
 import { addressPerMinute } from '../../model/plan.ts';
 import { type Params, query } from '../../model/schema.ts';
 import { createAccount } from '../accounts/accounts.ts';
 import { openLimiter } from '../limits/open.ts';
 import { KeyAuthenticator } from './authenticator.ts';
 import { KeyCache } from './key-cache.ts';
-import { createKey } from './keys.ts';
+import { createKey, revokeKey } from './keys.ts';
 import { newToken } from './token.ts';
 
 const renameKey = query((db, p: Params<{ id: string; to: string }>) =>
@@ -25,14 +27,15 @@ onEachEngine(engine => {
     );
     const limiter = await openLimiter({ database, clock, log: silent });
     const keys = new KeyCache(database, 1200);
-    const authenticator = new KeyAuthenticator({
-      ...{ keys, limiter, clock },
-      deployments: ['production'],
-      baseUrlOf: () => undefined,
-    });
+    const [authenticator, ofStaging] = (['production', 'staging'] as const).map(
+      name => new KeyAuthenticator({ keys, limiter, clock, deployments: [name], baseUrlOf: () => undefined }),
+    ) as [KeyAuthenticator, KeyAuthenticator];
     return {
-      database,
-      newKey: () => database.write(tx => createKey(tx, { accountId, deployment: 'production' })),
+      ...{ clock, database, keys },
+      sendToStaging: async (token: string) =>
+        codeOf(await ofStaging.authenticate({ authorization: `Bearer ${token}`, address: () => '192.0.2.1' })),
+      newKey: (options: Partial<NewKey> = {}) =>
+        database.write(tx => createKey(tx, { accountId, deployment: 'production', ...options })),
       send: async (token: string, address = '192.0.2.1') =>
         codeOf(await authenticator.authenticate({ authorization: `Bearer ${token}`, address: () => address })),
       errorOf: async (authorization: string) => {
@@ -50,6 +53,50 @@ onEachEngine(engine => {
   const codeOf = (result: AuthenticationResult) => (result.authenticated ? 'accepted' : result.problem.code);
 
   describe('KeyAuthenticator', () => {
+    it('rejects another secret, another deployment and an expired key right after the key was accepted', async () => {
+      const { clock, send, sendToStaging, newKey, close } = await setUp();
+      const { token, id } = await newKey({ expiresAt: clock.now() + 3_600_000 });
+      for (let count = 0; count < 3; count++) assert.equal(await send(token), 'accepted');
+      const { token: other, id: otherId } = newToken('production');
+      assert.equal(await send(other.replace(otherId, id)), 'malformed_api_key');
+      assert.equal(await send(`${token.slice(0, -1)}${token.endsWith('x') ? 'y' : 'x'}`), 'malformed_api_key');
+      assert.equal(await sendToStaging(token), 'wrong_deployment');
+      clock.advance(3_600_000);
+      assert.equal(await send(token), 'expired_api_key');
+      await close();
+    });
+
+    it('hashes the token of a key once, until the key has not been used for a minute', async t => {
+      t.mock.timers.enable({ apis: ['setInterval'] });
+      const { keys, send, newKey, close } = await setUp();
+      const { token } = await newKey();
+      const find = t.mock.method(keys, 'find');
+      await waitUntil(async () => {
+        await send(token);
+        return keys.findAccepted(`Bearer ${token}`) !== undefined;
+      });
+      const before = find.mock.callCount();
+      for (let count = 0; count < 5; count++) assert.equal(await send(token), 'accepted');
+      assert.equal(find.mock.callCount(), before);
+      t.mock.timers.tick(30_000);
+      assert.equal(await send(token), 'accepted');
+      assert.equal(find.mock.callCount(), before);
+      t.mock.timers.tick(60_000);
+      assert.equal(await send(token), 'accepted');
+      assert.equal(find.mock.callCount(), before + 1);
+      await close();
+    });
+
+    it('rejects a key that was accepted and is then revoked', async () => {
+      const { database, send, newKey, close } = await setUp();
+      const { token, id } = await newKey();
+      for (let count = 0; count < 3; count++) assert.equal(await send(token), 'accepted');
+      await database.write(tx => revokeKey(tx, id));
+      if (engine.name === 'sqlite') assert.equal(await send(token), 'revoked_api_key');
+      else await waitUntil(async () => (await send(token)) === 'revoked_api_key');
+      await close();
+    });
+
     it('accepts a valid key from an address over its limit, cached or not', async () => {
       const { send, newKey, close } = await setUp();
       const [cached, other] = [await newKey(), await newKey()];

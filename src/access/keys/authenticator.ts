@@ -59,14 +59,18 @@ export class KeyAuthenticator implements Authenticator {
 
   authenticate(credentials: Credentials): MaybePromise<AuthenticationResult> {
     const { authorization = '' } = credentials;
+    const { keys, limiter, deployments } = this.#options;
+    const accepted = keys.findAccepted(authorization);
+    if (accepted !== undefined && (deployments as readonly string[]).includes(accepted.caller.deployment)) {
+      return this.#admit(credentials, accepted);
+    }
     const token = BEARER.exec(authorization)?.[1]?.trimEnd();
     if (token === undefined) return this.#reject(credentials, 'missing_api_key', schemeFault(authorization));
     const parsed = parseToken(token);
     if (parsed === undefined) return this.#reject(credentials, 'malformed_api_key', tokenFault(token));
-    if (!this.#options.deployments.includes(parsed.deployment)) {
+    if (!deployments.includes(parsed.deployment)) {
       return this.#reject(credentials, 'wrong_deployment', this.#wrongDeployment(parsed.deployment));
     }
-    const { keys, limiter } = this.#options;
     const key = keys.find(parsed.id, () => limiter.hasRejections(addressOf(credentials.address())));
     return key instanceof Promise
       ? key.then(found => this.#verify(credentials, token, found))
@@ -92,9 +96,16 @@ export class KeyAuthenticator implements Authenticator {
 
   #verify(credentials: Credentials, token: string, key: CachedKey | undefined): MaybePromise<AuthenticationResult> {
     if (key === undefined) return this.#reject(credentials, 'invalid_api_key');
-    const now = this.#options.clock.now();
     // Only a caller with the whole secret learns more than that the key is invalid.
-    let fault = matchesHash(token, key.hash) ? endOf(key, now) : 'invalid_api_key';
+    if (!matchesHash(token, key.hash)) return this.#reject(credentials, 'invalid_api_key', undefined, key.caller);
+    this.#options.keys.noteAccepted(credentials.authorization!, key);
+    return this.#admit(credentials, key);
+  }
+
+  /** Counts the request of a caller with the secret of this key, unless the key is not valid for it. */
+  #admit(credentials: Credentials, key: CachedKey): MaybePromise<AuthenticationResult> {
+    const now = this.#options.clock.now();
+    let fault = endOf(key, now);
     if (fault === undefined && key.networks && !includesAddress(key.networks, credentials.address())) {
       fault = 'address_not_allowed';
     }

@@ -6,6 +6,7 @@ import type { Database, MaybePromise } from '../../model/schema.ts';
 import { scopeSet } from '../../model/scopes.ts';
 import type { CountedCaller } from '../limits/limiter.ts';
 import { accountSubject, keySubject, sandboxAccountSubject, sandboxSubject } from '../limits/subject.ts';
+import { AcceptedHeaders } from './accepted-headers.ts';
 import { KeyLookup } from './key-lookup.ts';
 import { findKeyWithAccount, type KeyWithAccount } from './key-with-account.ts';
 import { recordLastUse } from './keys.ts';
@@ -28,6 +29,8 @@ const KEYS_MAX = 50_000;
 /** Fewer than keys, and in a separate cache, so that invented ids never evict a key. */
 const UNKNOWN_MAX = 10_000;
 const WRITE_EVERY_MS = 60_000;
+/** An accepted header is kept for one to two of these after its last use. */
+const GENERATION_MS = 30_000;
 
 /**
  * A cache of recently used keys, so that authentication needs no database read.
@@ -39,10 +42,11 @@ const WRITE_EVERY_MS = 60_000;
 export class KeyCache {
   readonly #database: Database;
   readonly #sandboxPerMinute: number;
-  readonly #timer: NodeJS.Timeout;
+  readonly #timers: readonly NodeJS.Timeout[];
   /** Absent on the embedded engine, where a look-up takes a few microseconds of this thread. */
   readonly #lookup: KeyLookup | undefined;
   readonly #keys = new Map<string, CachedKey>();
+  readonly #accepted = new AcceptedHeaders();
   /** Ids without a key. */
   readonly #unknown = new Set<string>();
   #topicVersion: number | undefined;
@@ -57,7 +61,10 @@ export class KeyCache {
     this.#database = database;
     this.#sandboxPerMinute = sandboxPerMinute;
     this.#lookup = database.engine === 'postgres' ? new KeyLookup(database) : undefined;
-    this.#timer = setInterval(() => this.#writeLastUses().catch(() => {}), WRITE_EVERY_MS).unref();
+    this.#timers = [
+      setInterval(() => this.#writeLastUses().catch(() => {}), WRITE_EVERY_MS).unref(),
+      setInterval(() => this.#accepted.beginGeneration(), GENERATION_MS).unref(),
+    ];
   }
 
   /**
@@ -79,9 +86,23 @@ export class KeyCache {
     return row instanceof Promise ? row.then(found => this.#keep(version, id, found)) : this.#keep(version, id, row);
   }
 
+  /** Returns the key for which this `Authorization` header was accepted within the last minute, if the key is unchanged. */
+  findAccepted(header: string): CachedKey | undefined {
+    const key = this.#accepted.find(header);
+    if (key === undefined) return undefined;
+    const version = this.#database.topicVersion('registry');
+    const isCurrent = version !== undefined && version === this.#topicVersion && this.#keys.get(key.keyId) === key;
+    return isCurrent ? key : undefined;
+  }
+
+  /** Records that this `Authorization` header has the secret of a key. */
+  noteAccepted(header: string, key: CachedKey): void {
+    if (this.#keys.get(key.keyId) === key) this.#accepted.note(header, key);
+  }
+
   /** Writes pending last uses if storage is available, and stops. */
   async close(): Promise<void> {
-    clearInterval(this.#timer);
+    for (const timer of this.#timers) clearInterval(timer);
     await this.#writeLastUses().catch(() => {});
   }
 

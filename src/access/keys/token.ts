@@ -56,13 +56,13 @@ export function matchesHash(token: string, expected: Buffer): boolean {
 
 const prefixes = { production: 'live', staging: 'test' } as const satisfies Record<DeploymentName, string>;
 
-const ID_LENGTH = 12;
 const SECRET_LENGTH = 33;
 const CHECKSUM_LENGTH = 6;
 const inText = /petstore_(live|test)_([0-9A-Za-z]{12})_[0-9A-Za-z]{39}/;
 const form = new RegExp(`^${inText.source}$`);
-/** The number of characters of a token. */
+/** The number of characters of a token, and of the public id in it. */
 export const TOKEN_LENGTH = 66;
+export const ID_LENGTH = 12;
 
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 

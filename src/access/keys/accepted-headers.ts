@@ -1,0 +1,59 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { CachedKey } from './key-cache.ts';
+import { ID_LENGTH, TOKEN_LENGTH } from './token.ts';
+
+/** The most headers of one generation. */
+const HEADERS_MAX = 5000;
+const SCHEME = 'Bearer ';
+const HEADER_LENGTH = SCHEME.length + TOKEN_LENGTH;
+/** The position of the public id, after the prefix of a token. */
+const ID_START = SCHEME.length + 'petstore_live_'.length;
+const ID_END = ID_START + ID_LENGTH;
+
+interface AcceptedHeader {
+  readonly bytes: Buffer;
+  readonly key: CachedKey;
+}
+
+/**
+ * The `Authorization` headers that were accepted a moment ago, so that they need not be parsed and hashed again.
+ *
+ * A header is found by the public id in it, and compared as a whole in constant time: no secret is a key of a table. A
+ * header without a use during a whole generation is forgotten.
+ */
+export class AcceptedHeaders {
+  #young = new Map<string, AcceptedHeader>();
+  #old = new Map<string, AcceptedHeader>();
+  readonly #received = Buffer.alloc(HEADER_LENGTH);
+
+  /** Returns the key for which this header was accepted. The key may have changed since. */
+  find(header: string): CachedKey | undefined {
+    if (header.length !== HEADER_LENGTH) return undefined;
+    const id = header.slice(ID_START, ID_END);
+    let accepted = this.#young.get(id);
+    if (accepted === undefined) {
+      accepted = this.#old.get(id);
+      if (accepted === undefined) return undefined;
+      this.#keep(id, accepted);
+    }
+    this.#received.write(header, 'latin1');
+    return timingSafeEqual(this.#received, accepted.bytes) ? accepted.key : undefined;
+  }
+
+  /** Records that a header was accepted. Headers in another form than the usual one are not kept. */
+  note(header: string, key: CachedKey): void {
+    if (header.length !== HEADER_LENGTH || header.slice(ID_START, ID_END) !== key.keyId) return;
+    this.#keep(key.keyId, { bytes: Buffer.from(header, 'latin1'), key });
+  }
+
+  /** Begins a generation: forgets what was not used in the last one. */
+  beginGeneration(): void {
+    this.#old = this.#young;
+    this.#young = new Map();
+  }
+
+  #keep(id: string, accepted: AcceptedHeader): void {
+    if (this.#young.size >= HEADERS_MAX) this.beginGeneration();
+    this.#young.set(id, accepted);
+  }
+}
