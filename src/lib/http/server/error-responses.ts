@@ -67,12 +67,8 @@ export class ErrorResponses {
     key?: KeyOwner,
   ): void {
     const tls = this.isTls(request);
-    const all = (tls ? headersOverTls : headersOverHttp).api.concat(
-      'X-Request-Id',
-      requestId,
-      problem.headers,
-      headers,
-    );
+    const common = (tls ? headersOverTls : headersOverHttp).api;
+    const own = ['X-Request-Id', requestId].concat(problem.headers, headers);
     const { status, code } = problem;
     this.#options.onError?.(code);
     if (key !== undefined && (status === 401 || status === 403)) {
@@ -82,9 +78,9 @@ export class ErrorResponses {
     }
     if (wantsProblemJson(request.headers.accept)) {
       const bytes = JSON.stringify(problemBody(problem, this.#options.pagesUrl(tls), requestId));
-      writeResponse(response, { status, contentType: 'application/problem+json', bytes }, all);
+      writeResponse(response, { status, contentType: 'application/problem+json', bytes }, own, common);
     } else {
-      writeResponse(response, { status, bytes: JSON.stringify(errorBody(problem)) }, all);
+      writeResponse(response, { status, bytes: JSON.stringify(errorBody(problem)) }, own, common);
     }
   }
 

@@ -278,16 +278,16 @@ export class HttpServer<Context> {
       const common = (tls ? headersOverTls : headersOverHttp)[route.takesBody ? 'api' : 'read'];
       const ofRoute = route.route.deprecation === undefined ? noHeaders : route.deprecationHeaders(exchange);
       const connection = this.#connectionHeaders;
-      const all = common.concat('X-Request-Id', requestId, headers, encoded.headers, ofRoute, connection);
+      const own = ['X-Request-Id', requestId].concat(headers, encoded.headers, ofRoute, connection);
       if (encoded.parts !== undefined) {
         const content = { ...encoded, contentType: route.contentTypeOf(encoded.status) };
-        writeFile(exchange, content, encoded.parts, all).then(
+        writeFile(exchange, content, encoded.parts, common.concat(own)).then(
           () => this.#finish(exchange, encoded.status),
           error => this.#fail(exchange, error),
         );
         return;
       }
-      writeResponse(response, encoded, all);
+      writeResponse(response, encoded, own, common);
     } else {
       const writer = writeStream(exchange, encoded, route.contentTypeOf(encoded.status), encoded.stream);
       if (writer !== undefined) {
