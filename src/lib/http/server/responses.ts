@@ -157,12 +157,15 @@ export function writeResponse(
     }
   }
   response.writeHead(status, own.concat(connection));
-  const { _header: head } = response as unknown as { _header: string };
+  const head = (response as WrittenResponse)._header;
   const ownLength = hasBody ? OWN_LENGTH + contentType.length + own[3]!.length : 0;
   const end = head.indexOf('\r\n') + 2 + ownLength;
-  Object.assign(response, { _header: head.slice(0, end) + lines + head.slice(end) });
+  (response as WrittenResponse)._header = head.slice(0, end) + lines + head.slice(end);
   response.end(bytes, length === bytes.length ? 'latin1' : 'utf8');
 }
+
+/** The head that Node sends with the body. Undocumented: a test compares the bytes. */
+type WrittenResponse = ServerResponse & { _header: string };
 
 /** The length of the lines `Content-Type` and `Content-Length` without their values. */
 const OWN_LENGTH = 'Content-Type: \r\nContent-Length: \r\n'.length;
