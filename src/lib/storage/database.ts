@@ -39,6 +39,13 @@ export interface Transaction extends Reader {
   requireVisibleBefore(end: number, late: () => Error): void;
   /** Returns the number of rows that a statement changed. */
   run<P, R>(query: Query<P, R>, params: P): MaybePromise<number>;
+  /**
+   * Runs a statement whose result the next statements do not depend on. On PostgreSQL it is sent with the next statement
+   * that returns a result, or with the commit; if it fails, so do these and the transaction.
+   * @param check called before the commit with the number of rows that the statement changed or, for a read on
+   *   PostgreSQL, returned. Its error fails the transaction
+   */
+  queue<P, R>(query: Query<P, R>, params: P, check?: (rows: number) => MaybePromise<void>): MaybePromise<void>;
   /** Inserts one row by a query of `insertingOne`. Returns its id. */
   insert<P>(query: Query<P, { id: number }>, params: P): MaybePromise<number>;
   /**
@@ -184,17 +191,22 @@ export class StorageError extends Error {
   readonly reason: 'full' | 'unavailable' | 'closed' | 'failed';
   /** The message for callers: it names no host, port, database or file. By default the same as `message`. */
   readonly publicMessage: string;
+  /** Whether a server that can be reached did not respond in time. */
+  readonly isSlow: boolean;
   constructor(
     reason: StorageError['reason'],
     message: string,
-    { publicMessage = message, ...options }: ErrorOptions & { readonly publicMessage?: string } = {},
+    { publicMessage = message, isSlow = false, ...options }: StorageErrorOptions = {},
   ) {
     super(message, options);
     this.name = 'StorageError';
     this.reason = reason;
     this.publicMessage = publicMessage;
+    this.isSlow = isSlow;
   }
 }
+
+type StorageErrorOptions = ErrorOptions & Partial<Pick<StorageError, 'publicMessage' | 'isSlow'>>;
 
 /** Reports whether an engine rejected a row because of a unique index. */
 export function isUniqueViolation(error: unknown): boolean {

@@ -1,4 +1,3 @@
-import type { MaybePromise } from '../maybe-promise.ts';
 import { slotOf } from './counter-slots.ts';
 import type { CounterTable, Transaction } from './database.ts';
 import { inOneStatement } from './query.ts';
@@ -31,9 +30,9 @@ export class PendingIncrements {
     return false;
   }
 
-  /** Writes all increments: synchronously on SQLite, and in one statement on PostgreSQL. */
-  write(tx: Transaction): MaybePromise<unknown> {
-    if (this.#tables.size === 0) return undefined;
+  /** Writes all increments: at once on SQLite, and with one queued statement on PostgreSQL. */
+  write(tx: Transaction): void {
+    if (this.#tables.size === 0) return;
     // All transactions lock counters in the same order, so that they cannot deadlock.
     const tables = [...this.#tables].sort(([one], [other]) => (one.table < other.table ? -1 : 1));
     this.#tables.clear();
@@ -48,10 +47,9 @@ export class PendingIncrements {
     });
     if (tx.engine === 'postgres' && statements.length > 1) {
       const params = statements.map(({ params }) => params);
-      return tx.run(inOneStatement(statements.map(({ query }) => query)), params);
+      tx.queue(inOneStatement(statements.map(({ query }) => query)), params);
+      return;
     }
-    let last: MaybePromise<unknown>;
-    for (const { query, params } of statements) last = tx.run(query, params);
-    return last;
+    for (const { query, params } of statements) tx.queue(query, params);
   }
 }

@@ -47,6 +47,8 @@ function traceTransaction(tracer: Tracer, tx: Transaction, common: Common): Tran
   return override(tx, {
     ...tracedReader(tracer, tx, common),
     run: (query, params) => tracer.measure(statement(query, engine, common), () => tx.run(query, params)),
+    queue: (query, params, check) =>
+      tracer.measure(statement(query, engine, common), () => tx.queue(query, params, check)),
     insert: (query, params) => tracer.measure(statement(query, engine, common), () => tx.insert(query, params)),
     incrementAndGet: (counters, key, by) => tracer.measure(add(counters), () => tx.incrementAndGet(counters, key, by)),
   });

@@ -165,6 +165,7 @@ function watchWrites(tx: Transaction): { readonly tx: Transaction; writes(): num
       all: (query, params) => tx.all(note(query), params),
       first: (query, params) => tx.first(note(query), params),
       run: (query, params) => tx.run(note(query), params),
+      queue: (query, params, check) => tx.queue(note(query), params, check),
       insert: (query, params) => tx.insert(note(query), params),
       increment(counters, key, by) {
         writes++;

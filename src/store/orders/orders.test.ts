@@ -249,6 +249,7 @@ onEachEngine(engine => {
         all: (...asked) => count(tx.all(...asked)),
         first: (...asked) => count(tx.first(...asked)),
         run: (...asked) => count(tx.run(...asked)),
+        queue: (...asked) => count(tx.queue(...asked)),
         insert: (...asked) => count(tx.insert(...asked)),
         increment: (...counter) => tx.increment(...counter),
         incrementAndGet: (...counter) => tx.incrementAndGet(...counter),

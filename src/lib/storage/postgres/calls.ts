@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { endsWithin } from '../../timeout.ts';
 import { StorageError } from '../database.ts';
-import type { Connection, PostgresPool } from './connection.ts';
+import type { PostgresPool } from './connection.ts';
 import { isReadOnly, UnknownOutcomeError } from './errors.ts';
+import type { Connection } from './session.ts';
 
 /** How often a call is attempted when it conflicts with others or loses its connection before the commit. */
 const ATTEMPTS_MAX = 5;
@@ -69,7 +70,7 @@ export class Calls {
 /** Rejects with `unavailable` unless `result` settles within the limit. */
 export async function withTimeout(result: Promise<unknown>, timeoutMs: number): Promise<void> {
   if (await endsWithin(result, timeoutMs)) return;
-  throw new StorageError('unavailable', 'The database did not respond in time.');
+  throw new StorageError('unavailable', 'The database did not respond in time.', { isSlow: true });
 }
 
 async function acquireBefore(pool: PostgresPool, deadlineMs: number): Promise<Connection> {

@@ -5,7 +5,8 @@ import { describe, it } from 'node:test';
 import { onPostgres, onServer, run } from '../../../../test/support/engines.ts';
 import { waitUntil } from '../../../../test/support/wait-until.ts';
 import { STATEMENTS_MAX } from '../statement-cache.ts';
-import { type Connection, postgresServer } from './connection.ts';
+import { postgresServer } from './connection.ts';
+import type { Connection } from './session.ts';
 
 const NO_DEADLINE = Number.POSITIVE_INFINITY;
 

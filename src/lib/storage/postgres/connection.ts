@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import pg from 'pg';
 import { UserError } from '../../user-error.ts';
 import { WaitEstimate } from '../../wait-estimate.ts';
-import { StatementCache } from '../statement-cache.ts';
-import { isStatementError, timeoutError, translateError } from './errors.ts';
+import type { TypeParser } from './batch.ts';
+import { translateError, unreachableError } from './errors.ts';
+import { Connection, internalsOf } from './session.ts';
 
 /** Returns the timeouts of the connections of a server, in milliseconds. */
 const timeoutsOf = (scale: number) => ({
@@ -52,16 +53,20 @@ export function postgresServer(url: string, schema?: string, timeoutScale = 1) {
      * @throws {StorageError} `unavailable`
      */
     async connect(name: string, { unlimited = false, onNotification, onEnd }: ConnectOptions = {}) {
+      let isReached = false;
       try {
         const client = new pg.Client({ ...config, application_name: name });
+        internalsOf(client).on('connect', () => {
+          isReached = true;
+        });
         client.on('error', () => {});
         if (onNotification !== undefined) client.on('notification', onNotification);
         if (onEnd !== undefined) client.on('end', onEnd);
         await client.connect();
         if (unlimited) await removeLimits(client);
-        return createConnection(client, location, () => closeClient(client));
+        return new Connection(client, location, columnParser, () => closeClient(client));
       } catch (error) {
-        throw translateError(error, location);
+        throw isReached ? translateError(error, location) : unreachableError(error, location);
       }
     },
   };
@@ -147,7 +152,7 @@ function createPool(pool: pg.Pool, location: string) {
       acquired.delete(client);
       client.release(broken);
     };
-    connections.set(client, createConnection(client, location, release));
+    connections.set(client, new Connection(client, location, columnParser, release));
   });
   pool.on('remove', client => connections.delete(client));
   return {
@@ -190,74 +195,7 @@ function createPool(pool: pg.Pool, location: string) {
 
 export type PostgresPool = ReturnType<typeof createPool>;
 
-/** Returns a connection. It runs one statement at a time. */
-function createConnection(client: pg.ClientBase, location: string, release: (broken: boolean) => void) {
-  let broken = false;
-  const evicted: string[] = [];
-  const statementNames = new StatementCache<number, string>(
-    id => `q${id}`,
-    name => evicted.push(name),
-  );
-  async function send(deadlineMs: number, statement: pg.QueryConfig): Promise<QueryResult> {
-    const leftMs = deadlineMs - performance.now();
-    if (leftMs <= 0) {
-      // A transaction on it cannot be rolled back in time either.
-      broken = true;
-      throw timeoutError(location);
-    }
-    const timeout = leftMs < Number.POSITIVE_INFINITY ? { query_timeout: Math.ceil(leftMs) } : {};
-    try {
-      return await client.query({ ...statement, ...timeout });
-    } catch (error) {
-      // After any other error, a result may still arrive.
-      if (!isStatementError(error)) broken = true;
-      throw translateError(error, location);
-    }
-  }
-  /** Deallocates the evicted statements that the driver has prepared. */
-  async function deallocateEvicted(deadlineMs: number) {
-    const { parsedStatements } = internalsOf(client);
-    const names = evicted.splice(0).filter(name => name in parsedStatements);
-    if (names.length === 0) return;
-    for (const name of names) delete parsedStatements[name];
-    try {
-      await send(deadlineMs, { text: names.map(name => `deallocate ${name}`).join('; ') });
-    } catch (error) {
-      // The driver has forgotten statements that the server may still have.
-      broken = true;
-      throw error;
-    }
-  }
-  return {
-    /** Whether the connection is unusable: it was lost, or a statement timed out. */
-    get broken() {
-      return broken;
-    },
-    /**
-     * Runs a statement.
-     * @param deadlineMs when the result must have arrived, on the scale of `performance.now()`
-     * @param statementId prepares the statement once, under this id
-     * @throws {StorageError} for errors that are not about the statement; otherwise the driver's error, whose `code` is
-     *   the SQLSTATE
-     */
-    async query(deadlineMs: number, text: string, values?: unknown[], statementId?: number) {
-      if (statementId === undefined) return send(deadlineMs, values === undefined ? { text } : { text, values });
-      const name = statementNames.get(statementId);
-      if (evicted.length > 0) await deallocateEvicted(deadlineMs);
-      return send(deadlineMs, { text, values: values ?? [], name });
-    },
-    /** Returns the connection to its pool. Closes it if it is broken or has no pool. */
-    release: () => release(broken),
-  };
-}
-
-export type Connection = ReturnType<typeof createConnection>;
-
-export interface QueryResult {
-  // biome-ignore lint/suspicious/noExplicitAny: the statement determines the type of the rows
-  readonly rows: any[];
-  readonly rowCount: number | null;
-}
+const columnParser: TypeParser = oid => typeParser(oid) as (text: string) => unknown;
 
 /** Closes a connection politely, or by force if the server does not respond. */
 function closeClient(client: pg.Client) {
@@ -267,13 +205,4 @@ function closeClient(client: pg.Client) {
 
 function destroy(client: pg.ClientBase) {
   internalsOf(client).stream.destroy();
-}
-
-/** Members of the driver's client that are not in its types. */
-interface DriverInternals {
-  readonly connection: { readonly stream: { destroy(): void }; readonly parsedStatements: Record<string, string> };
-}
-
-function internalsOf(client: pg.ClientBase) {
-  return (client as unknown as DriverInternals).connection;
 }

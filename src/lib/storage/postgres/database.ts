@@ -73,7 +73,7 @@ export class PostgresDatabase implements Database {
   }
 
   async write<T>(work: (tx: Transaction) => MaybePromise<T>, origin = this.#origin): Promise<T> {
-    const notified = new Map<string, number>();
+    const notified = new Map<string, number | undefined>();
     const changedTables = new Set<string>();
     try {
       const result = await this.#calls.run((connection, deadlineMs) => {

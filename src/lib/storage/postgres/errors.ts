@@ -6,7 +6,7 @@ interface ServerError extends Error {
 }
 
 /** Reports whether the server sent this error; otherwise it comes from the driver or the network. */
-function isFromServer(error: unknown): error is ServerError {
+export function isFromServer(error: unknown): error is ServerError {
   return typeof (error as ServerError).severity === 'string';
 }
 
@@ -28,15 +28,23 @@ export function isReadOnly(error: unknown): boolean {
 }
 
 export function timeoutError(location: string, cause?: unknown): StorageError {
-  return databaseError('did not respond in time', location, cause);
+  return databaseError('did not respond in time', location, cause, { isSlow: true });
 }
 
 /** A COMMIT was sent, and the connection was lost before its response. */
 export class UnknownOutcomeError extends StorageError {
   constructor(cause: unknown) {
     const message = 'The database did not confirm the commit: it is not known whether the change was made.';
-    super('unavailable', message, { cause });
+    super('unavailable', message, { cause, isSlow: cause instanceof StorageError && cause.isSlow });
   }
+}
+
+/** Returns the error of a connection that no server accepted: not even a slow one. */
+export function unreachableError(error: unknown, location: string): unknown {
+  const translated = translateError(error, location);
+  if (!(translated instanceof StorageError && translated.isSlow)) return translated;
+  const { message, publicMessage, cause } = translated;
+  return new StorageError('unavailable', message, { publicMessage, cause });
 }
 
 /** Returns a StorageError for the driver's error, or the error itself if it is about the statement. */
@@ -72,11 +80,16 @@ function networkError(error: NodeJS.ErrnoException, location: string): StorageEr
   if (syscall !== undefined && syscall !== 'open') return databaseError(`cannot be reached (${code})`, location, error);
   if (/timeout/.test(message)) return timeoutError(location, error);
   if (/terminated|not queryable/.test(message)) return databaseError('closed the connection', location, error);
-  return databaseError(`is not usable: ${message}`, location, error, 'is not usable');
+  return databaseError(`is not usable: ${message}`, location, error, { publicProblem: 'is not usable' });
 }
 
-/** @param publicProblem what callers see instead, if the problem may contain a host or a file name */
-function databaseError(problem: string, location: string, cause: unknown, publicProblem = problem): StorageError {
+/** @param options.publicProblem what callers see instead, if the problem may contain a host or a file name */
+function databaseError(
+  problem: string,
+  location: string,
+  cause: unknown,
+  { publicProblem = problem, isSlow = false }: { readonly publicProblem?: string; readonly isSlow?: boolean } = {},
+): StorageError {
   const publicMessage = `The database ${publicProblem}.`;
-  return new StorageError('unavailable', `The database at ${location} ${problem}.`, { publicMessage, cause });
+  return new StorageError('unavailable', `The database at ${location} ${problem}.`, { publicMessage, cause, isSlow });
 }

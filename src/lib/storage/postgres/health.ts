@@ -1,7 +1,7 @@
 import { type Health, StorageError } from '../database.ts';
 import { type Calls, withTimeout } from './calls.ts';
-import type { Connection } from './connection.ts';
 import { isReadOnly, REQUIRE_WRITABLE } from './errors.ts';
+import type { Connection } from './session.ts';
 
 /** How long `health` reports a full disk after the last occurrence. */
 const FULL_MS = 5000;

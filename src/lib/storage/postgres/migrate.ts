@@ -3,7 +3,8 @@ import { UserError } from '../../user-error.ts';
 import { StorageError } from '../database.ts';
 import { createMigrationsTable, dialects, type Migration, missingMigrations, requireCurrent } from '../migration.ts';
 import { MigrationReport, type MigrationState, workedTables } from '../migration-report.ts';
-import { type Connection, type PostgresServer, postgresServer } from './connection.ts';
+import { type PostgresServer, postgresServer } from './connection.ts';
+import type { Connection } from './session.ts';
 
 /**
  * Runs the missing migrations, each in its own transaction. Safe to run on several machines at once: an advisory lock

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../../log.ts';
-import type { Connection, PostgresPool, PostgresServer } from './connection.ts';
+import type { PostgresPool, PostgresServer } from './connection.ts';
+import type { Connection } from './session.ts';
 
 /** How often the notified topics are read: a quarter of the second within which other processes must see them. */
 const POLL_MS = 250;

@@ -2,9 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Migration } from '../migration.ts';
 import type { OfflineDatabase, Row } from '../offline.ts';
 import type { Query } from '../query.ts';
-import { type Connection, type PostgresServer, postgresServer } from './connection.ts';
+import { type PostgresServer, postgresServer } from './connection.ts';
 import { appliedNames, migratePostgres } from './migrate.ts';
 import { TRY_LOCK } from './notifications.ts';
+import type { Connection } from './session.ts';
 
 interface PostgresLocation {
   readonly url: string;

@@ -1,6 +1,7 @@
 import type { Reader } from '../database.ts';
 import type { DatabaseLocation } from '../open.ts';
-import { type Connection, postgresServer } from './connection.ts';
+import { postgresServer } from './connection.ts';
+import type { Connection } from './session.ts';
 
 type PostgresLocation = Extract<DatabaseLocation, { url: string }>;
 

@@ -113,6 +113,11 @@ export class SqliteTransaction implements Transaction {
     return prepared.writes ? length : 0;
   }
 
+  queue<P, R>(query: Query<P, R>, params: P, check?: (rows: number) => MaybePromise<void>): MaybePromise<void> {
+    const changed = this.run(query, params);
+    return check?.(changed);
+  }
+
   insert<P>(query: Query<P, { id: number }>, params: P): number {
     return (this.#execute(this.#prepare(query), params, 'run') as RunResult).lastInsertRowid as number;
   }
