@@ -108,7 +108,7 @@ export async function releasePhotos(tx: Transaction, deleted: readonly PhotoOwne
   }
   // Always in the same order, so that transactions cannot deadlock.
   for (const [hash, count] of [...references].sort(([one], [other]) => (one < other ? -1 : 1))) {
-    await tx.run(removeReferences, { hash, count, now: tx.now });
+    await tx.queue(removeReferences, { hash, count, now: tx.now });
   }
 }
 

@@ -116,8 +116,8 @@ export async function hasStoredResponse(request: Omit<IdempotentRequest, 'body'>
   const key = headers['idempotency-key'];
   if (key === undefined) return false;
   requireKey(key);
-  const expiredAt = nowOf(context) - IDEMPOTENCY_KEY_MS;
-  return (await context.database.first(findResponse, { accountId: caller.accountId, key, expiredAt })) !== undefined;
+  const stored = await context.database.first(findResponse, { accountId: caller.accountId, key });
+  return stored !== undefined && !isExpired(stored, nowOf(context));
 }
 
 /** Deletes responses stored at `upTo` or before, by default expired ones, at most `limit`. Returns their number. */
@@ -181,9 +181,9 @@ async function replayOrRun(
 ): Promise<RouteResponse> {
   const { subject, accountId, key, fingerprint, echoed = [] } = keyed;
   // Another node may be processing the key. With SQLite, only one process serves requests.
-  if (tx.engine === 'postgres' && !(await tx.first(tryAdvisoryLock, { subject }))!.locked) throw keyInUse();
-  const replay = await findReplay(tx, keyed, tx.now);
-  if (replay !== undefined) return replay;
+  if (tx.engine === 'postgres') await tx.queue(tryAdvisoryLock, { subject }, requireOne);
+  const stored = await tx.first(findResponse, { accountId, key });
+  if (stored !== undefined && !isExpired(stored, tx.now)) return replayOf(stored, keyed);
 
   const { secrets = [], ...response } = await handler(tx);
   const { status, body } = response;
@@ -199,11 +199,11 @@ async function replayOrRun(
     etag: headerOf(response, 'ETag'),
     now: tx.now,
   };
-  if ((await tx.run(storeResponse, row)) === 0) {
-    // The row with the key has expired, or another node has stored it because the advisory lock failed.
+  if (stored !== undefined) {
     countDeleted(tx, await tx.all(deleteExpired, { accountId, key, expiredAt: tx.now - IDEMPOTENCY_KEY_MS }));
-    if ((await tx.run(storeResponse, row)) === 0) throw keyInUse();
   }
+  // If the advisory lock failed, another node may have stored a response.
+  await tx.queue(storeResponse, row, requireOne);
   await countStored(tx, accountId, Buffer.byteLength(row.body), keyed.storedMax);
   return body === undefined ? response : { ...response, body: Buffer.from(text) };
 }
@@ -222,12 +222,20 @@ function isKey(text: string): boolean {
   return text.length <= IDEMPOTENCY_KEY_LENGTH_MAX && /^[\x21-\x2b\x2d-\x7e]+$/.test(text);
 }
 
-/** Returns the stored response, as of `now`; throws `idempotency_key_reused` if the key belongs to another request. */
+/** Returns the response of a retry, as of `now`. Throws like `replayOf`. */
 async function findReplay(reader: Reader, keyed: KeyedRequest, now: number): Promise<RouteResponse | undefined> {
-  const { accountId, key, fingerprint } = keyed;
-  const stored = await reader.first(findResponse, { accountId, key, expiredAt: now - IDEMPOTENCY_KEY_MS });
-  if (stored === undefined) return undefined;
-  if (stored.fingerprint !== fingerprint) throw problem('idempotency_key_reused');
+  const { accountId, key } = keyed;
+  const stored = await reader.first(findResponse, { accountId, key });
+  return stored === undefined || isExpired(stored, now) ? undefined : replayOf(stored, keyed);
+}
+
+function isExpired({ createdAt }: { readonly createdAt: number }, now: number): boolean {
+  return createdAt <= now - IDEMPOTENCY_KEY_MS;
+}
+
+/** Returns the response of a retry; throws `idempotency_key_reused` if the key belongs to another request. */
+function replayOf(stored: StoredResponse, keyed: KeyedRequest): RouteResponse {
+  if (stored.fingerprint !== keyed.fingerprint) throw problem('idempotency_key_reused');
   const { status, body, location, etag } = stored;
   const headers = ['Idempotency-Replayed', 'true'];
   if (location !== null) headers.push('Location', location);
@@ -252,26 +260,31 @@ function headerOf({ headers = [] }: RouteResponse, name: string): string | null 
   return index < 0 ? null : headers[index + 1]!;
 }
 
+/** Requires that a statement locked or inserted a row. */
+function requireOne(rows: number): void {
+  if (rows === 0) throw keyInUse();
+}
+
 function keyInUse() {
   return problem('idempotency_key_in_use', undefined, { headers: ['Retry-After', '1'] });
 }
 
-/** The lock is held until the transaction ends. */
+/** Returns a row if the transaction gets the lock, which it then holds until it ends. */
 const tryAdvisoryLock = query((db, p: Params<{ subject: string }>) =>
-  db.selectNoFrom(
-    sql<boolean>`pg_try_advisory_xact_lock(hashtext('petstore idempotency'), hashtext(${p.subject}))`.as('locked'),
-  ),
+  db
+    .selectNoFrom(sql.lit(1).as('locked'))
+    .where(sql<boolean>`pg_try_advisory_xact_lock(hashtext('petstore idempotency'), hashtext(${p.subject}))`),
 );
 
 const responseColumns = ['fingerprint', 'status', 'body', 'location', 'etag'] as const;
 
-const findResponse = query((db, p: Params<{ accountId: number; key: string; expiredAt: number }>) =>
+/** Returns the stored response even if it has expired. */
+const findResponse = query((db, p: Params<{ accountId: number; key: string }>) =>
   db
     .selectFrom('idempotency')
-    .select(responseColumns)
+    .select([...responseColumns, 'created_at as createdAt'])
     .where('account_id', '=', p.accountId)
-    .where('key', '=', p.key)
-    .where('created_at', '>', p.expiredAt),
+    .where('key', '=', p.key),
 );
 
 type StoredResponse = Pick<Tables['idempotency'], (typeof responseColumns)[number]>;

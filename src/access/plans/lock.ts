@@ -2,14 +2,15 @@ import { type Params, query, sql, type Transaction } from '../../model/schema.ts
 
 /**
  * Serializes transactions that count an account's resources of one kind, so that together they cannot exceed its bound.
- * The lock is held until the transaction ends. SQLite needs no lock, because it runs one write at a time.
+ * Later statements of the transaction wait for the lock, which is held until the transaction ends. SQLite needs no lock,
+ * because it runs one write at a time.
  */
 export async function lockBound(
   tx: Transaction,
   kind: 'categories' | 'pets' | 'holds' | 'messages' | 'webhooks' | 'sandbox' | 'sandbox writes',
   accountId: number,
 ): Promise<void> {
-  if (tx.engine === 'postgres') await tx.first(advisoryLock, { kind: `petstore ${kind}`, account: String(accountId) });
+  if (tx.engine === 'postgres') await tx.queue(advisoryLock, { kind: `petstore ${kind}`, account: String(accountId) });
 }
 
 const advisoryLock = query((db, p: Params<{ kind: string; account: string }>) =>

@@ -71,10 +71,12 @@ async function runWithin<T>(
   work: (tx: Transaction) => MaybePromise<T>,
 ): Promise<T> {
   await lockBound(tx, 'sandbox writes', 0);
-  tx.refreshNow();
   // These writes run one at a time, and read the sums of these counters.
   useFirstSlot(tx);
-  if ((await tx.first(accountById, { accountId })) === undefined) await tx.run(insertAccount, { accountId });
+  const account = await tx.first(accountById, { accountId });
+  // The read has waited for the lock.
+  tx.refreshNow();
+  if (account === undefined) await tx.queue(insertAccount, { accountId });
   const before = await sandboxUse(tx);
   const result = await work(tx);
   const after = await sandboxUse(tx);

@@ -27,7 +27,7 @@ export async function record(tx: Transaction, event: NewEvent): Promise<void> {
   const { bytes, ...texts } = textsOf(tx, event);
   const values = { kind, action, subjectId, accountId, ...texts, origin, auditAccountId };
   countEventBytes(tx, accountId, bytes + (origin?.length ?? 0));
-  await tx.run(values.whole === null ? insertEvent : insertShortened, { at: tx.now, ...values });
+  await tx.queue(values.whole === null ? insertEvent : insertShortened, { at: tx.now, ...values });
   if (kind === 'pet' && action !== 'created') await recordReplaced(tx, event);
 }
 
@@ -41,7 +41,7 @@ export async function recordEvents(tx: Transaction, events: readonly NewEvent[])
       countEventBytes(tx, accountId, bytes + (origin?.length ?? 0));
       return [kind, action, subjectId, accountId, data, origin, auditAccountId, whole];
     });
-    await tx.run(insertEvents, { at: tx.now, rows: JSON.stringify(rows) });
+    await tx.queue(insertEvents, { at: tx.now, rows: JSON.stringify(rows) });
   }
   for (const event of events) {
     if (event.kind === 'pet' && event.action !== 'created') await recordReplaced(tx, event);

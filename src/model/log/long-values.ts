@@ -49,7 +49,7 @@ export function withoutLongValues({
 export async function recordReplaced(tx: Transaction, { action, subjectId, data }: NewEvent): Promise<void> {
   const { pet, was = {} } = data as PetData;
   const replaced = longIn(action === 'deleted' ? pet : was);
-  if (replaced.length > 0) await tx.run(insertReplaced, { petId: subjectId, members: JSON.stringify(replaced) });
+  if (replaced.length > 0) await tx.queue(insertReplaced, { petId: subjectId, members: JSON.stringify(replaced) });
 }
 
 function longIn(values: PetData['was'] & object): LongMember[] {

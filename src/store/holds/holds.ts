@@ -90,7 +90,7 @@ export async function extendHold(
 
   requireVisibleBeforeExpiry(tx, hold);
   const extended = { ...hold, expiresAt, updatedAt: tx.now, version: hold.version + 2 };
-  await tx.run(updateExpiry, extended);
+  await tx.queue(updateExpiry, extended);
   for (const pet of held) await changeExpiry(tx, pet.id, expiresAt);
   await recordHoldEvent(tx, 'extended', extended, actor.accountId, { was: { expiresAt: formatTime(hold.expiresAt) } });
   return extended;
@@ -204,7 +204,7 @@ async function endHold(
 ): Promise<HoldRow> {
   const { now } = tx;
   const ended = { ...hold, status: outcome, endedAt: now, updatedAt: now, version: hold.version + 2 };
-  await tx.run(updateOutcome, { ...ended, outcome });
+  await tx.queue(updateOutcome, { ...ended, outcome });
   await recordHoldEvent(tx, outcome, ended, accountId, { was: { status: 'active' } });
   return ended;
 }

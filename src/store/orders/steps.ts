@@ -93,7 +93,7 @@ function step(name: StepName, updatePet: (tx: Transaction, context: StepContext)
     const version = order.version + (order.status === 'placed' ? 2 : 1);
     const { accountId } = actor;
     const after: OrderRow = { ...order, status, expiresAt: null, version, updatedAt: tx.now };
-    await tx.run(updateOrder, after);
+    await tx.queue(updateOrder, after);
     await updatePet(tx, { order, pets, cause: { accountId, orderId: id }, body });
     await recordOrderEvent(tx, after, accountId, { was: order, note: body.note });
     const [taken] = await withSteps(tx, [after]);

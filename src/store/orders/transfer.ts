@@ -34,15 +34,15 @@ export async function transferPets(tx: Transaction, from: number, to: number, mo
   const values = { ids: JSON.stringify(pets.map(({ id }) => id)), to, now: tx.now };
   await lockBound(tx, 'pets', to);
   const taken = new Set((await tx.all(withTakenExternalId, values)).map(({ id }) => id));
-  if (taken.size > 0) await tx.run(clearExternalIds, { ids: JSON.stringify([...taken]) });
+  if (taken.size > 0) await tx.queue(clearExternalIds, { ids: JSON.stringify([...taken]) });
   const groups = await newGroupIds(tx, pets, to);
-  if (groups.size > 0) await tx.run(changeGroups, { rows: JSON.stringify([...groups]) });
-  await tx.run(changePetOwner, values);
+  if (groups.size > 0) await tx.queue(changeGroups, { rows: JSON.stringify([...groups]) });
+  await tx.queue(changePetOwner, values);
   movePhotoBytes(tx, pets, to);
   updateCounts(tx, { accountId: from }, -pets.length);
   updateCounts(tx, { accountId: to }, pets.length);
-  await tx.run(changeReservationOwner, values);
-  await tx.run(changeOrderOwner, values);
+  await tx.queue(changeReservationOwner, values);
+  await tx.queue(changeOrderOwner, values);
   await recordEvents(
     tx,
     pets.map(pet => {

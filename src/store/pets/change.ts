@@ -84,8 +84,8 @@ export async function changePet(
   const was = petValues.changesOf(pet, after);
   if (was === undefined && cause.reason === undefined) return pet;
 
-  if (reservedUntil === undefined) await tx.run(updatePet, after);
-  else await tx.run(updateReservedPet, { ...after, reservedUntil });
+  if (reservedUntil === undefined) await tx.queue(updatePet, after);
+  else await tx.queue(updateReservedPet, { ...after, reservedUntil });
   for (const counted of ['status', 'categoryId'] as const) {
     if (pet[counted] === after[counted]) continue;
     updateCounts(tx, { [counted]: pet[counted] }, -1);

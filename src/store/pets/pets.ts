@@ -42,9 +42,11 @@ export async function createPet(
   categories: NewCategories,
   { photos = [], petsMax = UNLIMITED, petsPlanned = 0 }: CreateOptions = {},
 ): Promise<PetRow> {
-  await requireRoomForPet(tx, accountId, petsMax, petsPlanned);
   // This may wait for a lock, so the time of the pet is read afterwards.
-  await ensureCategory(tx, pet.categoryId, categories, accountId);
+  await Promise.all([
+    requireRoomForPet(tx, accountId, petsMax, petsPlanned),
+    ensureCategory(tx, pet.categoryId, categories, accountId),
+  ]);
   const values = petValues.toRow(pet);
   const isBrief = petColumns.isBrief(pet);
   if (!isBrief) await checkProfile(tx, accountId, values);
@@ -116,7 +118,7 @@ export async function deletePet(
 ): Promise<void> {
   const pet = await lockOwnPet(tx, actor, id, checkPreconditions);
   if (pet.reservation !== undefined) throw petReserved(id, pet.reservation, tx.now);
-  await tx.run(removePet, { id });
+  await tx.queue(removePet, { id });
   await releasePhotos(tx, [pet]);
   updateCounts(tx, pet, -1);
   updateFacets(tx, pet, undefined);

@@ -41,7 +41,7 @@ export async function convertHold(
   order: { readonly orderId: number; readonly until: number | null },
   accountId: number | null,
 ): Promise<LockedPet> {
-  await tx.run(deactivate, { petId: pet.id });
+  await tx.queue(deactivate, { petId: pet.id });
   const { orderId } = order;
   const holdId = pet.reservation?.holdId;
   const cause = { accountId, reason: 'order_placed', orderId, ...(holdId != null && { holdId }) } as const;
@@ -58,15 +58,15 @@ export async function endReservation(
   status: PetStatus,
   cause: PetCause,
 ): Promise<LockedPet> {
-  await tx.run(deactivate, { petId: pet.id });
+  await tx.queue(deactivate, { petId: pet.id });
   const ended = await changePet(tx, pet, { status, reservedUntil: null }, cause);
   return { ...ended, reservation: undefined };
 }
 
 /** Changes the expiry of a pet's reservation; `null` removes it. */
 export async function changeExpiry(tx: Transaction, petId: number, until: number | null): Promise<void> {
-  await tx.run(updateReservation, { petId, until });
-  await tx.run(updateReservedUntil, { petId, until });
+  await tx.queue(updateReservation, { petId, until });
+  await tx.queue(updateReservedUntil, { petId, until });
 }
 
 /** Returns the earliest time after `now` at which a reservation expires; `undefined` if none does. */
@@ -101,12 +101,16 @@ async function changeReservation(
   cause: PetCause,
 ): Promise<LockedPet> {
   const next: Reservation = { holdId: null, orderId: null, ...reservation, until };
-  if ((await tx.run(insertReservation, { petId: pet.id, ownerId: pet.accountId, ...next })) === 0) {
-    const other = await reservationOf(tx, pet.id);
-    throw petReserved(pet.id, other ?? { holdId: null, orderId: null, until: null }, tx.now);
-  }
+  await tx.queue(insertReservation, { petId: pet.id, ownerId: pet.accountId, ...next }, inserted => {
+    if (inserted === 0) return rejectReserved(tx, pet.id);
+  });
   const changed = await changePet(tx, pet, { ...change, reservedUntil: until }, cause);
   return { ...changed, reservation: next };
+}
+
+async function rejectReserved(tx: Transaction, petId: number): Promise<never> {
+  const other = await reservationOf(tx, petId);
+  throw petReserved(petId, other ?? { holdId: null, orderId: null, until: null }, tx.now);
 }
 
 const activeReservation = query((db, p: Params<{ petId: number }>) =>
