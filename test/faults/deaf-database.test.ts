@@ -5,7 +5,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { onServer, postgresUrl, run, withoutPostgres } from '../support/engines.ts';
-import { startProxy } from '../support/proxy.ts';
+import { type BadNetwork, startProxy } from '../support/proxy.ts';
 import { long, RECOVERY_MS, RESPONSE_MS, skipFor } from '../support/selection.ts';
 import { assertApiResponse, newProcessKey, type Process, type Reply, send, spawnService } from '../support/serving.ts';
 
@@ -117,6 +117,15 @@ describe('a PostgreSQL that receives but never responds', {
     assert.equal((await node.stop()).code, 0);
   });
 
+  it('does not end a start that it delays', async t => {
+    let connections = 0;
+    const { node } = await startBehindProxy(t, (_, silence) => {
+      if (connections++ === 0) silence();
+    });
+    assert.match(node.log(), /did not respond in time\. The server tries to start again\./);
+    assert.equal((await ready(node)).status, 200);
+  });
+
   it('does not prevent a shutdown with exit code 0', async t => {
     const { node, proxy } = await startBehindProxy(t);
     const key = await newProcessKey(node);
@@ -144,7 +153,7 @@ function overlapMs(stalls: readonly Interval[], { from, to }: Interval): number 
   return stalls.reduce((sum, stall) => sum + Math.max(0, Math.min(to, stall.to) - Math.max(from, stall.from)), 0);
 }
 
-async function startBehindProxy(t: TestContext) {
+async function startBehindProxy(t: TestContext, onBytes: BadNetwork['onBytes'] = () => {}) {
   const name = `petstore_test_deaf_${process.pid}_${randomBytes(4).toString('hex')}`;
   await onServer(connection => run(connection, `create database ${name} template template0 encoding 'UTF8'`));
   t.after(() => onServer(connection => run(connection, `drop database ${name} with (force)`)));
@@ -152,6 +161,7 @@ async function startBehindProxy(t: TestContext) {
   await petstore(direct, 'migrate');
   const { hostname, port } = new URL(direct);
   const proxy = await startProxy({ host: hostname, port: Number(port || 5432) });
+  proxy.onBytes = onBytes;
   t.after(() => proxy.close());
   const url = Object.assign(new URL(direct), { hostname: '127.0.0.1', port: `${proxy.port}` }).href;
   const node = await spawnService({ environment: { PETSTORE_STAGING_PORT: '', PETSTORE_DATABASE_URL: url } });

@@ -14,6 +14,7 @@ import { settingTree } from '../../model/settings.ts';
 import type { Command, Style } from '../command.ts';
 import { list } from '../terminal.ts';
 import { launcher } from '../text.ts';
+import { whileSlow } from '../while-slow.ts';
 
 /** The time that a stop may take after its delay before the process exits anyway: the app's own limit, and a margin. */
 export const STOP_MS = 12_000;
@@ -51,10 +52,18 @@ export const serve: Command = {
       await catchUp(clock, database);
     };
     try {
-      const options = { config, clock, log, accessLog, environment: process.env };
-      const app = await createApp({ ...options, onFailed: failed.resolve, accept });
+      const options = { config, clock, log, accessLog, environment: process.env, onFailed: failed.resolve, accept };
+      const { app, text } = await whileSlow(log, stopped, async () => {
+        const created = await createApp(options);
+        try {
+          return { app: created, text: await start(created, config, json ? undefined : terminal.style) };
+        } catch (error) {
+          await closeInTime(created, failed.promise, log);
+          throw error;
+        }
+      });
       try {
-        terminal.print(await start(app, config, json ? undefined : terminal.style));
+        terminal.print(text);
         // Keep the code that this start compiled for the next start, even if this process is killed.
         flushCompileCache();
         const failure = await Promise.race([stopped.then(() => app.drain()), failed.promise]);
