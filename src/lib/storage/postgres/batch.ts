@@ -6,7 +6,7 @@ export interface QueryResult {
 }
 
 /** A statement that a connection has prepared, or prepares when it first runs. */
-export class Prepared {
+export class PreparedStatement {
   /** Its name on the server; empty for a statement that runs once. */
   readonly name: string;
   isParsed = false;
@@ -24,7 +24,7 @@ interface Column {
 }
 
 export interface Statement {
-  readonly prepared: Prepared;
+  readonly prepared: PreparedStatement;
   readonly text: string;
   readonly values: readonly unknown[];
 }
@@ -47,7 +47,7 @@ export type TypeParser = (oid: number) => (text: string) => unknown;
  * Statements that one write sends and one message of the server answers. The server runs them in order, and none after
  * one that fails. The driver calls the methods.
  */
-export class Batch {
+export class StatementBatch {
   /** The results so far: of all statements before the first one that failed. */
   readonly results: QueryResult[] = [];
   readonly #statements: readonly Statement[];
@@ -74,7 +74,7 @@ export class Batch {
 
   submit(wire: Wire): null {
     const sent = this.#statements.map(({ values }) => values.map(valueOnWire));
-    const parsed = new Set<Prepared>();
+    const parsed = new Set<PreparedStatement>();
     wire.stream.cork();
     for (const name of this.#closed) wire.close({ type: 'S', name });
     for (const [index, { prepared, text }] of this.#statements.entries()) {
@@ -125,7 +125,7 @@ export class Batch {
     this.#onEnd();
   }
 
-  get #current(): Prepared {
+  get #current(): PreparedStatement {
     return this.#statements[this.results.length]!.prepared;
   }
 }

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { StatementCache } from '../statement-cache.ts';
-import { Batch, Prepared, type QueryResult, type Statement, type TypeParser } from './batch.ts';
+import { PreparedStatement, type QueryResult, type Statement, StatementBatch, type TypeParser } from './batch.ts';
 import { DeadlineTimer } from './deadline-timer.ts';
 import { isFromServer, isStatementError, timeoutError, translateError } from './errors.ts';
 
@@ -20,11 +20,11 @@ export class Connection {
   readonly #location: string;
   readonly #parserOf: TypeParser;
   readonly #onRelease: (broken: boolean) => void;
-  readonly #evicted: Prepared[] = [];
-  readonly #prepared: StatementCache<number, Prepared>;
+  readonly #evicted: PreparedStatement[] = [];
+  readonly #prepared: StatementCache<number, PreparedStatement>;
   readonly #deadline = new DeadlineTimer(() => this.#running?.batch.handleError(new Error('timeout')));
   #names = 0;
-  #running: { readonly batch: Batch; readonly end: Promise<BatchResult> } | undefined;
+  #running: { readonly batch: StatementBatch; readonly end: Promise<BatchResult> } | undefined;
   #broken = false;
 
   constructor(client: pg.ClientBase, location: string, parserOf: TypeParser, onRelease: (broken: boolean) => void) {
@@ -32,8 +32,8 @@ export class Connection {
     this.#location = location;
     this.#parserOf = parserOf;
     this.#onRelease = onRelease;
-    this.#prepared = new StatementCache<number, Prepared>(
-      () => new Prepared(`q${++this.#names}`),
+    this.#prepared = new StatementCache<number, PreparedStatement>(
+      () => new PreparedStatement(`q${++this.#names}`),
       prepared => this.#evicted.push(prepared),
     );
     internalsOf(client).on('parseComplete', () => this.#running?.batch.handleParseComplete());
@@ -60,7 +60,11 @@ export class Connection {
 
   /** Returns a statement for `run`. It is prepared once per `statementId`. */
   prepare(text: string, values: readonly unknown[], statementId?: number): Statement {
-    return { prepared: statementId === undefined ? new Prepared() : this.#prepared.get(statementId), text, values };
+    return {
+      prepared: statementId === undefined ? new PreparedStatement() : this.#prepared.get(statementId),
+      text,
+      values,
+    };
   }
 
   /**
@@ -72,7 +76,7 @@ export class Connection {
     const leftMs = deadlineMs - performance.now();
     if (leftMs <= 0) return Promise.resolve({ results: [], error: this.#late() });
     const { promise, resolve } = Promise.withResolvers<BatchResult>();
-    const batch = new Batch(statements, this.#closable(), this.#parserOf, error => {
+    const batch = new StatementBatch(statements, this.#closable(), this.#parserOf, error => {
       const { results } = batch;
       this.#running = undefined;
       this.#deadline.clear();
