@@ -24,6 +24,7 @@ export {
   amongNumbers,
   amongTexts,
   insertingOne,
+  newIdColumn,
   selectJsonNumbers,
   selectJsonTexts,
   sql,

@@ -12,8 +12,8 @@ import { type Reply, send, serve, type TestService } from '../support/serving.ts
 const roundTrips = {
   'get an animal': 1,
   'list animals': 1,
-  'create an animal': 3,
-  'create an animal with an Idempotency-Key': 5,
+  'create an animal': 2,
+  'create an animal with an Idempotency-Key': 4,
   'repeat that request': 2,
   'change an animal': 2,
   'delete an animal': 2,

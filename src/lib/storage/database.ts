@@ -46,8 +46,16 @@ export interface Transaction extends Reader {
    *   PostgreSQL, returned. Its error fails the transaction
    */
   queue<P, R>(query: Query<P, R>, params: P, check?: (rows: number) => MaybePromise<void>): MaybePromise<void>;
-  /** Inserts one row by a query of `insertingOne`. Returns its id. */
-  insert<P>(query: Query<P, { id: number }>, params: P): MaybePromise<number>;
+  /**
+   * PostgreSQL only: returns an id for a new row of `table`, so that the next statements need not wait for the insert. On
+   * SQLite, where no statement waits, the insert assigns the id.
+   */
+  readonly newId?: ((table: string) => Promise<number>) | undefined;
+  /**
+   * Inserts one row by a query of `insertingOne`. Returns its id.
+   * @param id the id in `params`, if it is of `newId`: the statement is then sent as by `queue`
+   */
+  insert<P>(query: Query<P, { id: number }>, params: P, id?: number): MaybePromise<number>;
   /**
    * Adds `by` to a counter. Increments are collected and written once per commit (SQLite: per group commit), or before
    * the next statement that mentions the counters' table.

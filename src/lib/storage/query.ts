@@ -89,6 +89,11 @@ export function insertingOne<Tables, Table extends keyof Tables & string>(
   return (engine === 'postgres' ? insert.returning(sql<number>`id`.as('id')) : insert) as Compilable<{ id: number }>;
 }
 
+/** Returns the column of an id that `Transaction.newId` returned, for the values of `insertingOne`. */
+export function newIdColumn(id: Expression<number | undefined>, engine: EngineName) {
+  return engine === 'postgres' ? { id: id as Expression<number> } : {};
+}
+
 /** Marks the position of a named parameter in a compiled query. */
 class Placeholder {
   readonly name: string;

@@ -49,7 +49,7 @@ function traceTransaction(tracer: Tracer, tx: Transaction, common: Common): Tran
     run: (query, params) => tracer.measure(statement(query, engine, common), () => tx.run(query, params)),
     queue: (query, params, check) =>
       tracer.measure(statement(query, engine, common), () => tx.queue(query, params, check)),
-    insert: (query, params) => tracer.measure(statement(query, engine, common), () => tx.insert(query, params)),
+    insert: (query, params, id) => tracer.measure(statement(query, engine, common), () => tx.insert(query, params, id)),
     incrementAndGet: (counters, key, by) => tracer.measure(add(counters), () => tx.incrementAndGet(counters, key, by)),
   });
 }

@@ -166,7 +166,8 @@ function watchWrites(tx: Transaction): { readonly tx: Transaction; writes(): num
       first: (query, params) => tx.first(note(query), params),
       run: (query, params) => tx.run(note(query), params),
       queue: (query, params, check) => tx.queue(note(query), params, check),
-      insert: (query, params) => tx.insert(note(query), params),
+      newId: tx.newId,
+      insert: (query, params, id) => tx.insert(note(query), params, id),
       increment(counters, key, by) {
         writes++;
         tx.increment(counters, key, by);

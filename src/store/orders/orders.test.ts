@@ -250,6 +250,7 @@ onEachEngine(engine => {
         first: (...asked) => count(tx.first(...asked)),
         run: (...asked) => count(tx.run(...asked)),
         queue: (...asked) => count(tx.queue(...asked)),
+        newId: tx.newId,
         insert: (...asked) => count(tx.insert(...asked)),
         increment: (...counter) => tx.increment(...counter),
         incrementAndGet: (...counter) => tx.incrementAndGet(...counter),

@@ -6,7 +6,7 @@ import type { Actor } from '../../model/log/event.ts';
 import { record } from '../../model/log/log.ts';
 import { type NewPet, type PetFields, type PetPatch, type PetRow, petColumns, petValues } from '../../model/pet.ts';
 import { UNLIMITED } from '../../model/plan.ts';
-import { insertingOne, type Params, query, type Reader, type Transaction } from '../../model/schema.ts';
+import { insertingOne, newIdColumn, type Params, query, type Reader, type Transaction } from '../../model/schema.ts';
 import type { NewCategories } from '../categories/bound.ts';
 import { ensureCategory } from '../categories/placeholders.ts';
 import { addPhotos, type PhotoOfPet, releasePhotos } from '../photo-references.ts';
@@ -43,7 +43,8 @@ export async function createPet(
   { photos = [], petsMax = UNLIMITED, petsPlanned = 0 }: CreateOptions = {},
 ): Promise<PetRow> {
   // This may wait for a lock, so the time of the pet is read afterwards.
-  await Promise.all([
+  const [id] = await Promise.all([
+    tx.newId?.('pets'),
     requireRoomForPet(tx, accountId, petsMax, petsPlanned),
     ensureCategory(tx, pet.categoryId, categories, accountId),
   ]);
@@ -53,12 +54,13 @@ export async function createPet(
   const insert = isBrief && photos.length === 0 ? insertPetBriefly : insertPet;
   const row = {
     ...values,
+    id,
     photos: photos.length === 0 ? null : await addPhotos(tx, accountId, photos),
     accountId,
     createdAt: tx.now,
     updatedAt: tx.now,
   };
-  const created = { ...row, id: await tx.insert(insert, row), version: 1 };
+  const created = { ...row, id: await tx.insert(insert, row, id), version: 1 };
   updateCounts(tx, row, 1);
   updateFacets(tx, undefined, row);
   await updateWords(tx, undefined, created);
@@ -162,13 +164,18 @@ export async function lockOwnPet(
   return pet;
 }
 
-const insertPet = query((db, p: Params<InsertRowOf<PetFields>>, engine) =>
-  insertingOne(db.insertInto('pets').values(petColumns.inserted(p)), engine),
+type InsertedPet = InsertRowOf<PetFields> & { id: number | undefined };
+
+const insertPet = query((db, p: Params<InsertedPet>, engine) =>
+  insertingOne(db.insertInto('pets').values({ ...newIdColumn(p.id, engine), ...petColumns.inserted(p) }), engine),
 );
 
 /** Inserts a pet without optional values. This takes half the time, because it binds fewer columns. */
-const insertPetBriefly = query((db, p: Params<InsertRowOf<PetFields>>, engine) =>
-  insertingOne(db.insertInto('pets').values(petColumns.inserted(p, 'brief')), engine),
+const insertPetBriefly = query((db, p: Params<InsertedPet>, engine) =>
+  insertingOne(
+    db.insertInto('pets').values({ ...newIdColumn(p.id, engine), ...petColumns.inserted(p, 'brief') }),
+    engine,
+  ),
 );
 
 const petById = query((db, p: Params<{ id: number; now: number }>) =>

@@ -104,8 +104,14 @@ class PostgresTransaction implements Transaction {
     return (await this.#result(query, params)).rowCount ?? 0;
   }
 
-  async insert<P>(query: Query<P, { id: number }>, params: P): Promise<number> {
-    return (await this.#result(query, params)).rows[0].id;
+  readonly newId = async (table: string): Promise<number> => {
+    return (await this.#wait(waiting => this.#enqueue(NEXT_ID, [table], { waiting }))).rows[0].id;
+  };
+
+  async insert<P>(query: Query<P, { id: number }>, params: P, id?: number): Promise<number> {
+    if (id === undefined) return (await this.#result(query, params)).rows[0].id;
+    this.#add(query, params, {});
+    return id;
   }
 
   queue<P, R>(query: Query<P, R>, params: P, check?: (rows: number) => MaybePromise<void>): void {
@@ -147,10 +153,14 @@ class PostgresTransaction implements Transaction {
     throw isUnknown ? new UnknownOutcomeError(error) : error;
   }
 
-  /** Returns the result of a statement. Statements that are queued until the end of this turn are sent with it. */
   #result<P, R>(query: Query<P, R>, params: P): Promise<QueryResult> {
+    return this.#wait(waiting => this.#add(query, params, { waiting }));
+  }
+
+  /** Returns the result of a statement. Statements that are queued until the end of this turn are sent with it. */
+  #wait(enqueue: (waiting: PromiseWithResolvers<QueryResult>) => void): Promise<QueryResult> {
     const waiting = Promise.withResolvers<QueryResult>();
-    this.#add(query, params, { waiting });
+    enqueue(waiting);
     if (!this.#isScheduled) {
       this.#isScheduled = true;
       process.nextTick(() => {
@@ -208,6 +218,7 @@ interface Text {
 const BEGIN: Text = { sql: 'begin isolation level read committed', id: -1 };
 const COMMIT: Text = { sql: 'commit', id: -2 };
 const SEND_NOTIFICATION: Text = { sql: `select ${NOTIFY}`, id: -3 };
+const NEXT_ID: Text = { sql: `select nextval(pg_get_serial_sequence(quote_ident($1), 'id')) as id`, id: -5 };
 const RAISE_VERSION: Text = {
   sql: `insert into announcements (topic, version) values ($1, 1)
     on conflict (topic) do update set version = announcements.version + 1 returning version, ${NOTIFY}`,

@@ -114,8 +114,10 @@ export class SqliteTransaction implements Transaction {
   }
 
   queue<P, R>(query: Query<P, R>, params: P, check?: (rows: number) => MaybePromise<void>): MaybePromise<void> {
-    const changed = this.run(query, params);
-    return check?.(changed);
+    const prepared = this.#prepare(query);
+    const { reader } = prepared.statement;
+    const result = this.#execute(prepared, params, reader ? 'all' : 'run');
+    return check?.(reader ? (result as R[]).length : (result as RunResult).changes);
   }
 
   insert<P>(query: Query<P, { id: number }>, params: P): number {
