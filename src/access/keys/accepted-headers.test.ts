@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { AcceptedHeaders } from './accepted-headers.ts';
-import type { CachedKey } from './key-cache.ts';
 import { newToken } from './token.ts';
 
 const issue = () => {
   const { token, id } = newToken('production');
-  return { header: `Bearer ${token}`, key: { keyId: id } as CachedKey };
+  return { header: `Bearer ${token}`, key: { keyId: id } };
 };
 
 describe('AcceptedHeaders', () => {

@@ -1,5 +1,4 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { CachedKey } from './key-cache.ts';
 import { ID_LENGTH, TOKEN_LENGTH } from './token.ts';
 
 /** The most headers of one generation. */
@@ -10,9 +9,9 @@ const HEADER_LENGTH = SCHEME.length + TOKEN_LENGTH;
 const ID_START = SCHEME.length + 'petstore_live_'.length;
 const ID_END = ID_START + ID_LENGTH;
 
-interface AcceptedHeader {
+interface AcceptedHeader<Key> {
   readonly bytes: Buffer;
-  readonly key: CachedKey;
+  readonly key: Key;
 }
 
 /**
@@ -21,13 +20,13 @@ interface AcceptedHeader {
  * A header is found by the public id in it, and compared as a whole in constant time: no secret is a key of a table. A
  * header without a use during a whole generation is forgotten.
  */
-export class AcceptedHeaders {
-  #young = new Map<string, AcceptedHeader>();
-  #old = new Map<string, AcceptedHeader>();
+export class AcceptedHeaders<Key extends { readonly keyId: string }> {
+  #young = new Map<string, AcceptedHeader<Key>>();
+  #old = new Map<string, AcceptedHeader<Key>>();
   readonly #received = Buffer.alloc(HEADER_LENGTH);
 
   /** Returns the key for which this header was accepted. The key may have changed since. */
-  find(header: string): CachedKey | undefined {
+  find(header: string): Key | undefined {
     if (header.length !== HEADER_LENGTH) return undefined;
     const id = header.slice(ID_START, ID_END);
     let accepted = this.#young.get(id);
@@ -41,7 +40,7 @@ export class AcceptedHeaders {
   }
 
   /** Records that a header was accepted. Headers in another form than the usual one are not kept. */
-  note(header: string, key: CachedKey): void {
+  note(header: string, key: Key): void {
     if (header.length !== HEADER_LENGTH || header.slice(ID_START, ID_END) !== key.keyId) return;
     this.#keep(key.keyId, { bytes: Buffer.from(header, 'latin1'), key });
   }
@@ -52,7 +51,7 @@ export class AcceptedHeaders {
     this.#young = new Map();
   }
 
-  #keep(id: string, accepted: AcceptedHeader): void {
+  #keep(id: string, accepted: AcceptedHeader<Key>): void {
     if (this.#young.size >= HEADERS_MAX) this.beginGeneration();
     this.#young.set(id, accepted);
   }

@@ -46,7 +46,7 @@ export class KeyCache {
   /** Absent on the embedded engine, where a look-up takes a few microseconds of this thread. */
   readonly #lookup: KeyLookup | undefined;
   readonly #keys = new Map<string, CachedKey>();
-  readonly #accepted = new AcceptedHeaders();
+  readonly #accepted = new AcceptedHeaders<CachedKey>();
   /** Ids without a key. */
   readonly #unknown = new Set<string>();
   #topicVersion: number | undefined;
