@@ -143,6 +143,7 @@ export const guideKeywords: Readonly<Record<string, string>> = {
   'operating/kubernetes': 'k8s helm cluster pods',
   'operating/postgresql': 'postgres database pg sql',
   'operating/valkey': 'redis cluster nodes',
+  'operating/scaling': 'scale performance capacity cores cluster throughput sizing memory disk',
   'operating/backup': 'restore dump snapshot',
   'operating/monitoring': 'status health down uptime prometheus grafana livez readyz service page alerts',
   'operating/tls-and-proxies': 'https ssl certificate nginx caddy reverse proxy',
