@@ -46,6 +46,25 @@ describe('AcceptedHeaders', () => {
     assert.equal(headers.find(used.header), undefined);
   });
 
+  it('forgets a header that is not used, however often another secret is sent with its id', () => {
+    const headers = new AcceptedHeaders();
+    const { header, key } = issue();
+    headers.note(header, key);
+    for (let generation = 0; generation < 2; generation++) {
+      headers.beginGeneration();
+      assert.equal(headers.find(`${header.slice(0, -1)}-`), undefined);
+    }
+    assert.equal(headers.find(header), undefined);
+  });
+
+  it('forgets all headers at once', () => {
+    const headers = new AcceptedHeaders();
+    const { header, key } = issue();
+    headers.note(header, key);
+    headers.clear();
+    assert.equal(headers.find(header), undefined);
+  });
+
   it('keeps at most 10,000 headers', () => {
     const headers = new AcceptedHeaders();
     const all = Array.from({ length: 10_500 }, issue);

@@ -29,26 +29,37 @@ export class AcceptedHeaders<Key extends { readonly keyId: string }> {
   find(header: string): Key | undefined {
     if (header.length !== HEADER_LENGTH) return undefined;
     const id = header.slice(ID_START, ID_END);
-    let accepted = this.#young.get(id);
-    if (accepted === undefined) {
-      accepted = this.#old.get(id);
-      if (accepted === undefined) return undefined;
-      this.#keep(id, accepted);
-    }
+    const young = this.#young.get(id);
+    const accepted = young ?? this.#old.get(id);
+    if (accepted === undefined) return undefined;
     this.#received.write(header, 'latin1');
-    return timingSafeEqual(this.#received, accepted.bytes) ? accepted.key : undefined;
+    const isEqual = timingSafeEqual(this.#received, accepted.bytes);
+    this.#received.fill(0);
+    if (!isEqual) return undefined;
+    // Only the right secret keeps it in memory.
+    if (young === undefined) this.#keep(id, accepted);
+    return accepted.key;
   }
 
   /** Records that a header was accepted. Headers in another form than the usual one are not kept. */
   note(header: string, key: Key): void {
     if (header.length !== HEADER_LENGTH || header.slice(ID_START, ID_END) !== key.keyId) return;
-    this.#keep(key.keyId, { bytes: Buffer.from(header, 'latin1'), key });
+    const bytes = Buffer.alloc(HEADER_LENGTH);
+    bytes.write(header, 'latin1');
+    this.#keep(key.keyId, { bytes, key });
   }
 
   /** Begins a generation: forgets what was not used in the last one. */
   beginGeneration(): void {
+    for (const [id, accepted] of this.#old) if (this.#young.get(id) !== accepted) accepted.bytes.fill(0);
     this.#old = this.#young;
     this.#young = new Map();
+  }
+
+  /** Forgets all headers. */
+  clear(): void {
+    this.beginGeneration();
+    this.beginGeneration();
   }
 
   #keep(id: string, accepted: AcceptedHeader<Key>): void {

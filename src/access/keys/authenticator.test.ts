@@ -87,6 +87,14 @@ onEachEngine(engine => {
       await close();
     });
 
+    it('rejects a key from another network right after it was accepted', async () => {
+      const { send, newKey, close } = await setUp();
+      const { token } = await newKey({ networks: ['192.0.2.0/24'] });
+      for (let count = 0; count < 3; count++) assert.equal(await send(token), 'accepted');
+      assert.equal(await send(token, '198.51.100.1'), 'address_not_allowed');
+      await close();
+    });
+
     it('rejects a key that was accepted and is then revoked', async () => {
       const { database, send, newKey, close } = await setUp();
       const { token, id } = await newKey();

@@ -77,6 +77,7 @@ export class KeyCache {
       if (version !== this.#topicVersion) {
         this.#keys.clear();
         this.#unknown.clear();
+        this.#accepted.clear();
       }
       this.#topicVersion = version;
       const known = this.#keys.get(id);

@@ -115,7 +115,7 @@ const printable = /^[\x20-\x7e]*$/;
 
 /** The texts of the headers that many responses have in common, which were validated when they were written here. */
 const commonTexts = new Map<readonly string[], string>(
-  [headersOverHttp, headersOverTls]
+  [{ none: noHeaders }, headersOverHttp, headersOverTls]
     .flatMap(Object.values<readonly string[]>)
     .map(headers => [headers, linesOf(headers)]),
 );
@@ -131,6 +131,7 @@ function linesOf(headers: readonly string[]): string {
  *
  * Node checks each header and joins head and body in UTF-8, which takes most of the time of a response. So Node writes only
  * the headers that decide about the body and the connection, and the others are put between them.
+ * @param headers `Connection`, if there is one, is the last of them
  * @param common headers that come before the others: a list of `headersOverHttp` or `headersOverTls`
  */
 export function writeResponse(
@@ -143,7 +144,7 @@ export function writeResponse(
   const length = known ?? (typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.length);
   const hasBody = status !== 204 && status !== 304;
   const own = hasBody ? ['Content-Type', contentType, 'Content-Length', `${length}`] : noHeaders;
-  let lines = commonTexts.get(common) ?? linesOf(common);
+  let lines = commonTexts.get(common)!;
   let connection = noHeaders;
   for (let index = 0; index < headers.length; index += 2) {
     const name = headers[index]!;
