@@ -141,7 +141,7 @@ export function writeResponse(
   common: readonly string[] = noHeaders,
 ): void {
   if (response.headersSent || response.destroyed) return;
-  const length = known ?? (typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.length);
+  const length = known ?? Buffer.byteLength(bytes);
   const hasBody = status !== 204 && status !== 304;
   const own = hasBody ? ['Content-Type', contentType, 'Content-Length', `${length}`] : noHeaders;
   let lines = commonTexts.get(common)!;
@@ -162,8 +162,13 @@ export function writeResponse(
   const ownLength = hasBody ? OWN_LENGTH + contentType.length + own[3]!.length : 0;
   const end = head.indexOf('\r\n') + 2 + ownLength;
   (response as WrittenResponse)._header = head.slice(0, end) + lines + head.slice(end);
-  response.end(bytes, length === bytes.length ? 'latin1' : 'utf8');
+  // As text, head and body are one write; `latin1` keeps every byte.
+  const body = Buffer.isBuffer(bytes) && bytes.length <= SHORT_BYTES ? bytes.toString('latin1') : bytes;
+  response.end(body, length === body.length ? 'latin1' : 'utf8');
 }
+
+/** Longer bodies are not copied. */
+const SHORT_BYTES = 16 * 1024;
 
 /** The head that Node sends with the body. Undocumented: a test compares the bytes. */
 type WrittenResponse = ServerResponse & { _header: string };
