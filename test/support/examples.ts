@@ -173,6 +173,8 @@ export async function sendExamples(
  * @throws when a response has another status than its own example says
  */
 export async function prepare(example: Example, store: ExampleStore): Promise<void> {
+  // An account has one import at a time, and an earlier example may have begun one.
+  await untilImported(store);
   for (const name of example.given ?? []) {
     const [route, given] = exampleNamed(name);
     const { status, body } = await sendExample(route, given, store);
