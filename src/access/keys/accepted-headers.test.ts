@@ -57,6 +57,18 @@ describe('AcceptedHeaders', () => {
     assert.equal(headers.find(header), undefined);
   });
 
+  it('finds a header again that it has just found, also at the end of a full generation', () => {
+    for (const others of [4998, 4999, 5000, 5001]) {
+      const headers = new AcceptedHeaders();
+      const { header, key } = issue();
+      headers.note(header, key);
+      headers.beginGeneration();
+      for (const other of Array.from({ length: others }, issue)) headers.note(other.header, other.key);
+      const found = headers.find(header);
+      assert.equal(headers.find(header), found, `after ${others} others`);
+    }
+  });
+
   it('forgets all headers at once', () => {
     const headers = new AcceptedHeaders();
     const { header, key } = issue();

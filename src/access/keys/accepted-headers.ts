@@ -63,7 +63,7 @@ export class AcceptedHeaders<Key extends { readonly keyId: string }> {
   }
 
   #keep(id: string, accepted: AcceptedHeader<Key>): void {
-    if (this.#young.size >= HEADERS_MAX) this.beginGeneration();
     this.#young.set(id, accepted);
+    if (this.#young.size >= HEADERS_MAX) this.beginGeneration();
   }
 }
