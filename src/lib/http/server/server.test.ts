@@ -169,11 +169,14 @@ describe('a server of routes', () => {
     stability: 'stable',
   };
 
+  /** How often `computeThing` was called. */
+  let computed = 0;
   const busy: Route<null> = {
     ...operation({
       ...documentation,
       successes: [anything],
       handle() {
+        computed++;
         const end = performance.now() + 2;
         while (performance.now() < end);
         return { body: 'done' };
@@ -280,6 +283,21 @@ describe('a server of routes', () => {
     });
     assert.deepEqual((await Promise.all(responses)).flatMap(statuses), Array(101).fill(200));
     assert.ok(ended.indexOf('/page') < 60, `${ended.indexOf('/page')} of 100 before the page`);
+  });
+
+  it('does not start a request that waits when its client has disconnected', async () => {
+    const { port, server } = await start();
+    const sockets = Array.from({ length: 100 }, () => connect(port, '127.0.0.1'));
+    for (const socket of sockets) {
+      socket.write(get('/v1/things'));
+      await once(socket, 'data');
+    }
+    const before = computed;
+    for (const socket of sockets) socket.write(get('/v1/things/busy'));
+    for (const socket of sockets) socket.resetAndDestroy();
+    await waitUntil(() => server.load().connections === 0);
+    assert.deepEqual(statuses(await exchange(port, [last('/v1/things/busy')])), [200]);
+    assert.ok(computed - before < 80, `${computed - before} of 101 were started`);
   });
 
   it('loads pages for the first request outside the API, and again if that failed', async () => {
