@@ -100,6 +100,35 @@ describe('the job loop', () => {
     await loop.close(1000);
   });
 
+  it('runs no row twice whose job ends while the row is claimed again', async () => {
+    const clock = testClock(1000);
+    const [first, claim] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const claims = [[1], [11, 2]];
+    const some = rows(clock, 'a', [], {
+      async claim() {
+        const jobs = claims.shift() ?? [];
+        if (jobs.length > 1) await claim.promise;
+        return { rows: jobs.length, jobs };
+      },
+      idOf: job => job % 10,
+      async run(job) {
+        if (job === 1) await first.promise;
+        some.done.push(job);
+      },
+    });
+    const { loop } = startLoop(clock, [some]);
+    loop.wake('a');
+    await waitUntil(() => claims.length === 1);
+    loop.wake('a');
+    await waitUntil(() => claims.length === 0);
+    first.resolve();
+    await waitUntil(() => some.done.length === 1);
+    claim.resolve();
+    await waitUntil(() => some.done.length >= 2);
+    await loop.close(1000);
+    assert.deepEqual(some.done, [1, 2]);
+  });
+
   it('finds jobs immediately when woken, and otherwise by polling', async () => {
     const clock = testClock(1000);
     const some = rows(clock, 'a', []);

@@ -19,7 +19,8 @@ export interface JobType<Job, Name extends string = string> {
   claim(limit: number): Promise<Claimed<Job>>;
   /**
    * Returns the id of the row of a job; the job itself by default. A row that is claimed again while this process still
-   * runs its job, because its lease ended early (the clock was set ahead) or the job takes long, is not run twice.
+   * runs its job, because its lease ended early (the clock was set ahead) or the job takes long, is not run twice, even if
+   * the job ends before the claim does.
    */
   idOf?(job: Job): unknown;
   /**
@@ -177,11 +178,12 @@ export class JobLoop<Name extends string = string> {
     const { type, running } = queue;
     const limit = type.concurrency - running.size;
     const wasDue = queue.startClaim(this.#options.clock.now());
+    const runningBefore = new Set(running.keys());
     try {
       if (!queue.initialized) await type.init?.();
       queue.initialized = true;
       const { rows, jobs: claimed } = await type.claim(limit);
-      const jobs = claimed.filter(job => !running.has(queue.idOf(job)));
+      const jobs = claimed.filter(job => !runningBefore.has(queue.idOf(job)));
       for (const job of jobs) this.#start(queue, job);
       if (rows > 0) this.#afterClaim(queue, jobs.length === 0 || jobs.length >= limit);
       else if (queue.foundRows) {

@@ -58,6 +58,7 @@ export function photoFetchJob(deps: PhotoFetchDeps): JobType<ClaimedSource, 'imp
     idOf: ({ id }) => id,
     async run(source, stopping) {
       const startedAt = now();
+      claimer.start(source);
       try {
         await requireAuthority(source);
         await fetchPhoto(deps, source, stopping, async facts => {
@@ -95,7 +96,7 @@ class PhotoClaimer {
     this.#database = database;
   }
 
-  /** Claims up to `limit` due photos. Call `release` for each when it is done. */
+  /** Claims up to `limit` due photos. Call `start` for each that is fetched, and `release` when it is done. */
   async claim(limit: number): Promise<ClaimedSource[]> {
     const claimed = await this.#database.write(async tx => {
       const claimed: ClaimedSource[] = [];
@@ -105,9 +106,12 @@ class PhotoClaimer {
       }
       return claimed;
     });
-    for (const source of claimed) this.#running.add(source);
     this.#last = claimed.at(-1)?.import_id ?? this.#last;
     return claimed;
+  }
+
+  start(source: ClaimedSource): void {
+    this.#running.add(source);
   }
 
   release(source: ClaimedSource): void {
