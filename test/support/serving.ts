@@ -223,10 +223,10 @@ export async function newProcessKey(service: Process, plan: PlanName = 'enterpri
 
 const freePorts = { PETSTORE_PORT: '0', PETSTORE_STAGING_PORT: '0', PETSTORE_MESSAGES_PORT: '0' };
 
-/** All test files that run at the same time share the connections of the test server. */
+/** All test files that run at the same time share the connections of the test server: of four, each may run three nodes. */
 function connectionsOf({ PETSTORE_DATABASE_URL: url }: Environment = {}): Environment {
   const isShared = url !== undefined && new URL(url).host === new URL(postgresUrl).host;
-  return isShared ? { PETSTORE_DATABASE_CONNECTIONS: '10' } : {};
+  return isShared ? { PETSTORE_DATABASE_CONNECTIONS: '5' } : {};
 }
 
 /** A complete response. */
