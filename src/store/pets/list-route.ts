@@ -233,7 +233,7 @@ function sum(versions: readonly (number | undefined)[]): number | undefined {
   return versions.reduce((all, one) => (all === undefined || one === undefined ? undefined : all + one), 0);
 }
 
-const cacheOf = onePer(() => new ResponseCache());
+const cacheOf = onePer(() => new ResponseCache<string>());
 /** The cache of lists that depend on tables besides the animals, and those tables. */
-const joinedCacheOf = onePer(() => new ResponseCache());
+const joinedCacheOf = onePer(() => new ResponseCache<string>());
 const joinedTables = ['pets', 'categories', 'pet_words', 'organizations', 'postal_codes'] as const;

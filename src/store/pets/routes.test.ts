@@ -190,6 +190,36 @@ overEachEngine(engine => {
   });
 
   describe('getPet', () => {
+    it('returns the current animal, also after reads that are cached', async () => {
+      const id = await add({ name: 'Read often', categoryId: 6 });
+      const read = async (view = '') => {
+        const replies = [await ask(`/pets/${id}${view}`), await ask(`/pets/${id}${view}`)];
+        const [first, again] = replies.map(({ status, headers, text }) => ({ status, etag: headers.etag, text }));
+        assert.deepEqual(again, first);
+        return replies[0]!;
+      };
+      const first = await read();
+      assert.deepEqual(first.body, { id, name: 'Read often', categoryId: 6, status: 'available' });
+      assert.equal((await read('?view=full')).body.etag, first.headers.etag);
+      const headers = { 'If-None-Match': String(first.headers.etag) };
+      assert.equal((await ask(`/pets/${id}`, { headers })).status, 304);
+
+      assert.equal((await ask(`/pets/${id}`, { method: 'PATCH', body: { name: 'Renamed' } })).status, 200);
+      assert.equal((await ask(`/pets/${id}`, { headers })).body.name, 'Renamed');
+      const expiresAt = new Date(clock.now() + 2000).toISOString();
+      assert.equal((await post('/holds', { petIds: [id], expiresAt })).status, 201);
+      assert.equal((await read()).body.status, 'pending');
+      clock.advance(1999);
+      const held = await read();
+      assert.equal(held.body.status, 'pending');
+      clock.advance(1);
+      const free = await read();
+      assert.equal(free.body.status, 'available');
+      assert.notEqual(free.headers.etag, held.headers.etag);
+      assert.equal((await ask(`/pets/${id}`, { method: 'DELETE' })).status, 204);
+      assert.equal((await read()).status, 404);
+    });
+
     it('shows the full view with view=full, with an etag for If-Match', async () => {
       const id = await add({ name: 'whole', price: { amount: 12, currency: 'EUR' }, statusReason: 'new' });
       const full = await ask(`/pets/${id}?view=full`);

@@ -3,6 +3,8 @@ import { type Deployment, listOperation, nowOf, operation } from '../../access/d
 import { withIdempotency } from '../../access/idempotency/idempotency.ts';
 import { etagOf } from '../../lib/etag.ts';
 import type { RouteResponse } from '../../lib/http/route.ts';
+import { ResponseCache } from '../../lib/http/server/response-cache.ts';
+import { onePer } from '../../lib/one-per.ts';
 import { bestEffort } from '../../lib/storage/best-effort.ts';
 import {
   FullPet,
@@ -106,13 +108,30 @@ export const get = operation({
     successor: '/pets?id={petId}',
   },
   examples: getExamples,
-  async handle(request) {
+  /** Caches the plain view in memory until an animal changes. */
+  handle(request) {
     const { context, path, query } = request;
-    const pet = await getPet(context.database, path.petId, nowOf(context));
-    const body = query.view === 'full' ? await fullOf(request, context.database, pet) : petValues.plainOf(pet);
-    return { body, headers: ['ETag', etagOf(pet)] };
+    const { database } = context;
+    if (query.view === 'full') return full();
+    const cache = cacheOf(database);
+    const version = database.dataVersion('pets');
+    return cache.get(version, 0, path.petId) ?? plain();
+
+    async function plain(): Promise<RouteResponse> {
+      const pet = await getPet(database, path.petId, nowOf(context));
+      const response = { body: petValues.plainOf(pet), headers: ['ETag', etagOf(pet)] };
+      // A reservation ends by the clock.
+      return pet.status === 'pending' ? response : cache.set(version, undefined, path.petId, response);
+    }
+
+    async function full(): Promise<RouteResponse> {
+      const pet = await getPet(database, path.petId, nowOf(context));
+      return { body: await fullOf(request, database, pet), headers: ['ETag', etagOf(pet)] };
+    }
   },
 });
+
+const cacheOf = onePer(() => new ResponseCache<number>());
 
 export const update = operation({
   summary: 'Change an animal',
