@@ -67,6 +67,8 @@ export class BoundRoute<Context> {
   readonly #body: BodyReader;
   readonly #requiresIfMatch: boolean;
   readonly #deprecation: readonly string[];
+  /** The path of the deprecation's successor: texts, and between them the names of path parameters. */
+  readonly #successor: readonly string[];
   /** The start of the deprecation's `Link` under the public URL of the last request. */
   #deprecationLink: { readonly publicUrl: string; readonly start: string } | undefined;
 
@@ -88,8 +90,9 @@ export class BoundRoute<Context> {
     this.#body = route.body ? new BodyReader(route.body) : noMembers;
     // A POST that changes a state, such as an approval, names the state that it starts from.
     this.#requiresIfMatch = options.requireIfMatch === true && route.conditional === true && route.method !== 'POST';
-    const { since, sunset } = route.deprecation ?? {};
+    const { since, sunset, successor = '' } = route.deprecation ?? {};
     this.#deprecation = since ? ['Deprecation', `@${since.getTime() / 1000}`, 'Sunset', sunset!.toUTCString()] : [];
+    this.#successor = successor.split(/\{(\w+)\}/);
   }
 
   /** Returns the headers of every response of a deprecated route. */
@@ -102,9 +105,12 @@ export class BoundRoute<Context> {
       const start = `${page}; rel="deprecation"; ${type}, ${page}; rel="sunset"; ${type}, ${successor}`;
       this.#deprecationLink = { publicUrl, start };
     }
-    const path = deprecation.successor.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(parameters[name] ?? ''));
-    const link = `${this.#deprecationLink.start}${path}>; rel="successor-version"`;
-    return this.#deprecation.concat('Link', link);
+    let link = this.#deprecationLink.start;
+    for (let index = 0; index < this.#successor.length; index++) {
+      const part = this.#successor[index]!;
+      link += index % 2 === 0 ? part : encodeURIComponent(parameters[part] ?? '');
+    }
+    return this.#deprecation.concat('Link', `${link}>; rel="successor-version"`);
   }
 
   /** Returns the content type of a success that is not JSON. */
