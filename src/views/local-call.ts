@@ -1,5 +1,5 @@
 import type { Deployment } from '../access/deployment.ts';
-import type { Caller, Route, RouteRequest } from '../lib/http/route.ts';
+import { type Caller, JsonText, type Route, type RouteRequest } from '../lib/http/route.ts';
 import { operator } from '../model/log/event.ts';
 import { routes } from './api.ts';
 
@@ -63,7 +63,7 @@ export async function callOperation(
     routePath: route.path,
   };
   const { body: json, headers = [] } = await route.handle(request as never);
-  return { value: Buffer.isBuffer(json) ? JSON.parse(String(json)) : json, headers };
+  return { value: json instanceof JsonText ? JSON.parse(json.text) : json, headers };
 }
 
 /** Runs a list operation and returns one page. @throws {Problem} like the operation */

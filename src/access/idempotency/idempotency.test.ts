@@ -3,7 +3,7 @@ import { beforeEach, describe, it } from 'node:test';
 import { onEachEngine, silent } from '../../../test/support/engines.ts';
 import { type TestClock, testClock } from '../../lib/clock.ts';
 import { Problem } from '../../lib/http/problem.ts';
-import type { RouteResponse } from '../../lib/http/route.ts';
+import { JsonText, type RouteResponse } from '../../lib/http/route.ts';
 import { StorageError } from '../../lib/storage/database.ts';
 import { problem } from '../../model/errors.ts';
 import { EventBus } from '../../model/log/event-bus.ts';
@@ -60,7 +60,7 @@ onEachEngine(engine => {
 
   const things = async (on = database) => (await on.first(countThings, {}))!.things;
   const storedCount = async () => (await database.first(countResponses, {}))!.responses;
-  const textOf = ({ body }: RouteResponse) => (Buffer.isBuffer(body) ? body.toString() : JSON.stringify(body));
+  const textOf = ({ body }: RouteResponse) => (body instanceof JsonText ? body.text : JSON.stringify(body));
   const isReplay = ({ headers = [] }: RouteResponse) => headers[0] === 'Idempotency-Replayed' && headers[1] === 'true';
   const failsWith = (code: string) => (error: unknown) => error instanceof Problem && error.code === code;
 

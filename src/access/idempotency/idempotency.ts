@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { invalidParameter } from '../../lib/http/problem.ts';
 import type { Caller, RouteRequest, RouteResponse } from '../../lib/http/route.ts';
-import { IDEMPOTENCY_KEY_LENGTH_MAX, IDEMPOTENCY_KEY_MS } from '../../lib/http/route.ts';
+import { IDEMPOTENCY_KEY_LENGTH_MAX, IDEMPOTENCY_KEY_MS, JsonText } from '../../lib/http/route.ts';
 import type { MaybePromise } from '../../lib/maybe-promise.ts';
 import { onePer } from '../../lib/one-per.ts';
 import type { Origin } from '../../lib/origin.ts';
@@ -205,7 +205,7 @@ async function replayOrRun(
   // If the advisory lock failed, another node may have stored a response.
   await tx.queue(storeResponse, row, requireOne);
   await countStored(tx, accountId, Buffer.byteLength(row.body), keyed.storedMax);
-  return body === undefined ? response : { ...response, body: Buffer.from(text) };
+  return body === undefined ? response : { ...response, body: new JsonText(text) };
 }
 
 /** The keys that this process is processing. */
@@ -242,7 +242,7 @@ function replayOf(stored: StoredResponse, keyed: KeyedRequest): RouteResponse {
   if (etag !== null) headers.push('ETag', etag);
   return {
     ...(status !== null && { status }),
-    ...(body !== '' && { body: Buffer.from(complete(body, keyed)) }),
+    ...(body !== '' && { body: new JsonText(complete(body, keyed)) }),
     headers,
   };
 }

@@ -157,10 +157,19 @@ export interface Caller {
   readonly sandbox?: true;
 }
 
+/** A JSON value as text, which is sent as it is. */
+export class JsonText {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
 export interface RouteResponse {
   /** By default the status of the operation's first success. */
   readonly status?: number;
-  /** A JSON value, or JSON as bytes; absent for 204. */
+  /** A JSON value, or `JsonText`; absent for 204. */
   readonly body?: unknown;
   /** Names and values in turn. */
   readonly headers?: readonly string[];

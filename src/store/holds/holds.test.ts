@@ -3,6 +3,7 @@ import { afterEach, describe, it } from 'node:test';
 import { type Engine, onEachEngine } from '../../../test/support/engines.ts';
 import { type TestClock, testClock } from '../../lib/clock.ts';
 import { etagOf } from '../../lib/etag.ts';
+import { JsonText } from '../../lib/http/route.ts';
 import { isUniqueViolation } from '../../lib/storage/database.ts';
 import { formatTime } from '../../lib/time.ts';
 import type { HoldRow, NewHold } from '../../model/hold.ts';
@@ -522,7 +523,7 @@ function storeOn(database: Database, clock: TestClock) {
       };
       const answer = await listPets.handle(request as never);
       const pets: { id: number }[] = JSON.parse(
-        Buffer.isBuffer(answer.body) ? answer.body.toString() : JSON.stringify(answer.body),
+        answer.body instanceof JsonText ? answer.body.text : JSON.stringify(answer.body),
       );
       const headerOf = (name: string) => answer.headers![answer.headers!.indexOf(name) + 1];
       return {

@@ -8,6 +8,7 @@ import type { ScanRequest } from '../pagination/scan-queue.ts';
 import { type FieldError, Problem } from '../problem.ts';
 import {
   type Caller,
+  JsonText,
   type PathParameter,
   type Route,
   type RouteRequest,
@@ -241,7 +242,7 @@ export class BoundRoute<Context> {
   #encode(response: RouteResponse, request: IncomingHttpHeaders, strict: boolean): EncodedResponse {
     const { status = this.route.successes[0].status, body, headers = noHeaders, stream, file } = response;
     // `JSON.stringify` returns `undefined` for `undefined`.
-    const bytes = Buffer.isBuffer(body) ? body : (JSON.stringify(body) ?? '');
+    const bytes = body instanceof JsonText ? body.text : (JSON.stringify(body) ?? '');
     let encoded: EncodedResponse = { status, bytes, headers, ...(stream && { stream }), ...file };
     if (!this.takesBody && stream === undefined) {
       const index = headers.indexOf('ETag');

@@ -1,11 +1,12 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { invalidParameter, Problem } from '../problem.ts';
 
 /** Returns a strong entity tag for a response without a version: a hash of its body and headers. */
 export function contentEtag(bytes: string | Buffer, headers: readonly string[]): string {
-  const hash = createHash('sha256').update(bytes);
-  for (const text of headers) hash.update('\0').update(text);
-  return `"${hash.digest('base64url').slice(0, 22)}"`;
+  let ends = '';
+  for (const text of headers) ends += `\0${text}`;
+  const hashed = typeof bytes === 'string' ? bytes + ends : Buffer.concat([bytes, Buffer.from(ends)]);
+  return `"${hash('sha256', hashed, 'base64url').slice(0, 22)}"`;
 }
 
 /** Reports whether `If-None-Match` names this entity tag (RFC 9110, 13.1.2). Always false for a malformed header. */

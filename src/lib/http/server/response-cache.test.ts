@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { JsonText } from '../route.ts';
 import { ResponseCache } from './response-cache.ts';
 
 describe('cached responses', () => {
@@ -7,7 +8,7 @@ describe('cached responses', () => {
     const kept = new ResponseCache<string>();
     const answer = kept.set(1, undefined, '/a', { body: ['a'], headers: ['X', 'y'] });
     const etag = answer.headers!.at(-1)!;
-    assert.deepEqual(answer, { body: Buffer.from('["a"]'), headers: ['X', 'y', 'ETag', etag] });
+    assert.deepEqual(answer, { body: new JsonText('["a"]'), headers: ['X', 'y', 'ETag', etag] });
     assert.match(etag, /^"[\w-]{22}"$/);
     assert.equal(kept.get(1, 0, '/a'), answer);
     assert.equal(kept.get(1, 0, '/b'), undefined);
