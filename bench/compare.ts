@@ -1,11 +1,12 @@
 import { join, resolve } from 'node:path';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
+import type { MaybePromise } from '../src/lib/maybe-promise.ts';
 import { load, type Request } from './load.ts';
 import { cores, type Running, start } from './processes.ts';
 import { createKey, sendRequest, storeEnvironment } from './product.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
-import { orders } from './workloads.ts';
+import { orders, uncached } from './workloads.ts';
 
 export const compareHelp = `Compares the processor time per response of this checkout with another checkout.
 
@@ -13,7 +14,7 @@ Usage
   npm run bench -- compare DIR [OPTIONS]
 
 Options
-  --only ROW      Measure only this row: list, get, create or order. Repeatable.
+  --only ROW      Measure only this row: list, list-anew, get, create or order. Repeatable.
   --rounds N      Rounds per row, alternating between the two checkouts (8). The best round of each counts.
   --seconds N     Length of each round (2).
 `;
@@ -64,34 +65,43 @@ export async function compare(args: readonly string[]): Promise<void> {
       }
     }
     const ratio = best.this / best.other;
-    lines.push(`| ${rows[name]} | ${best.other.toFixed(1)} µs | ${best.this.toFixed(1)} µs | ${ratio.toFixed(2)} |`);
+    lines.push(
+      `| ${rows[name].title} | ${best.other.toFixed(1)} µs | ${best.this.toFixed(1)} µs | ${ratio.toFixed(2)} |`,
+    );
     process.stderr.write(`${lines.at(-1)}\n`);
   }
   const head = `| Processor time per response, best of ${rounds} | other | this | this / other |\n| --- | --- | --- | --- |`;
   process.stdout.write(`${head}\n${lines.join('\n')}\n`);
 }
 
-const rows = {
-  list: '`GET /v1/pets`',
-  get: '`GET /v1/pets/{petId}`',
-  create: '`POST /v1/pets`',
-  order: '`POST /v1/store/orders`',
-} as const;
-type RowName = keyof typeof rows;
+interface Row {
+  readonly title: string;
+  requests(side: Side, seconds: number): MaybePromise<readonly Request[]>;
+}
 
+const get = (path: string): Request => ({ method: 'GET', path });
 const create: Request = { method: 'POST', path: '/pets', body: JSON.stringify({ name: 'Minka', categoryId: 2 }) };
 
+const rows = {
+  list: { title: '`GET /v1/pets`', requests: () => [get('/pets')] },
+  'list-anew': { title: '`GET /v1/pets`, not cached', requests: () => [get(`/pets?${uncached}`)] },
+  get: {
+    title: '`GET /v1/pets/{petId}`',
+    requests: () => Array.from({ length: 5000 }, (_, index) => get(`/pets/${index + 1}`)),
+  },
+  create: { title: '`POST /v1/pets`', requests: () => [create] },
+  order: {
+    title: '`POST /v1/store/orders`',
+    requests: async (side, seconds) => orders(await addPets(side, ORDERS_PER_SECOND * seconds)),
+  },
+} satisfies Record<string, Row>;
+type RowName = keyof typeof rows;
+
 /** Returns the microseconds of processor time, all threads included, that the server spends on each response. */
-async function timePerResponse(side: Side, row: RowName, seconds: number): Promise<number> {
-  const requests: readonly Request[] =
-    row === 'list'
-      ? [{ method: 'GET', path: '/pets' }]
-      : row === 'get'
-        ? Array.from({ length: 5000 }, (_, index) => ({ method: 'GET', path: `/pets/${index + 1}` }))
-        : row === 'create'
-          ? [create]
-          : orders(await addPets(side, ORDERS_PER_SECOND * seconds));
-  const { processorUs } = await load(side, requests, seconds, undefined, row === 'order' ? 'once' : 'random');
+async function timePerResponse(side: Side, name: RowName, seconds: number): Promise<number> {
+  const row: Row = rows[name];
+  const requests = await row.requests(side, seconds);
+  const { processorUs } = await load(side, requests, seconds, undefined, name === 'order' ? 'once' : 'random');
   return processorUs!;
 }
 

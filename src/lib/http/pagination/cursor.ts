@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { invalidParameter, type Problem } from '../problem.ts';
 
 /** The position of a row in a list: its id and, in a list sorted by another column, the value of that column. */
@@ -77,7 +77,7 @@ export function decodeOpaque(text: string, count: number): unknown[] | undefined
  * list of their own.
  */
 function digestOf(values: readonly unknown[]): string {
-  return createHash('sha256').update(JSON.stringify(values)).digest('base64url').slice(0, 8);
+  return hash('sha256', JSON.stringify(values), 'base64url').slice(0, 8);
 }
 
 /** Reports whether a value is a non-negative integer. */
