@@ -9,7 +9,8 @@ import { countPets } from '../src/store/pets/counts.ts';
  * Fills an empty database with pets like the sample data. Their ids start at 1; the same number gives the same pets.
  *
  * Inserts rows directly, because `createPet` would take longer than the measurement. The counters are correct, and the
- * log has an event for each pet and each order.
+ * log has an event for each pet and each order. Each million pets belong to an account, because one may have no more:
+ * `accountId` and those after it.
  * @param options.orders this many of the first pets are sold, each by a delivered order
  * @param options.available whether all other pets are available; otherwise they have the status of the sample data
  * @returns ids of available pets, at most 300,000
@@ -29,7 +30,8 @@ export async function fillDatabase(
 
   for (let done = 0; done < pets; done += ROWS) {
     const rows = Math.min(ROWS, pets - done);
-    const values: Record<string, unknown> = { accountId, now: Date.now() };
+    const ownerId = accountId + Math.floor(done / PETS_PER_ACCOUNT);
+    const values: Record<string, unknown> = { accountId: ownerId, now: Date.now() };
     const events: NewEvent[] = [];
     for (let row = 0; row < rows; row++) {
       const id = done + row + 1;
@@ -40,11 +42,17 @@ export async function fillDatabase(
         kind: 'pet',
         action: 'created',
         subjectId: id,
-        accountId,
+        accountId: ownerId,
         data: { pet: { name, categoryId, status } },
       });
       if (id <= orders)
-        events.push({ kind: 'order', action: 'delivered', subjectId: id, accountId, data: { order: { petId: id } } });
+        events.push({
+          kind: 'order',
+          action: 'delivered',
+          subjectId: id,
+          accountId: ownerId,
+          data: { order: { petId: id } },
+        });
       if (status === 'available' && free.length < FREE_MAX) free.push(id);
       count('category', categoryId);
       count('status', status);
@@ -52,7 +60,8 @@ export async function fillDatabase(
     const ordered = Math.max(0, Math.min(rows, orders - done));
     await database.write(async tx => {
       await tx.run(insertPets(rows), values as Values);
-      if (ordered > 0) await tx.run(insertOrders, { first: done + 1, last: done + ordered, accountId, now: tx.now });
+      if (ordered > 0)
+        await tx.run(insertOrders, { first: done + 1, last: done + ordered, accountId: ownerId, now: tx.now });
       if (ordered > 0) await tx.run(insertReservations, { first: done + 1, last: done + ordered });
       await recordEvents(tx, events);
     });
@@ -100,6 +109,7 @@ const failNow = query((db, p: Params<{ webhookId: number; now: number }>) =>
 );
 
 const ROWS = 500;
+const PETS_PER_ACCOUNT = 1_000_000;
 const FREE_MAX = 300_000;
 
 type Values = { accountId: number; now: number } & Record<`name${number}`, string> &

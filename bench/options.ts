@@ -18,6 +18,9 @@ export interface Options {
   readonly short: boolean;
 }
 
+/** Pets in the large store by default. */
+export const LARGE = 1_000_000;
+
 /** Descriptions of the rows that are not a single workload. */
 const otherRows = {
   [orderRow.name]: `${orderRow.title}: compared with nginx, and in a large store compared with a small one`,
@@ -49,6 +52,7 @@ Options
   --only ROW      Measure only this row. Repeatable.
   --seconds N     Length of each load (2; 1 with --short).
   --rounds N      Rounds per row, alternating with the peers (5; 1 with --short). The median counts.
+  --pets N        Pets of the large store (1000000), at most 10000000. With another number, results.md is not written.
   --short         Measure every row once, with a large store of 50,000 pets. Takes 90 seconds.
   --help          Show this help.
 
@@ -73,6 +77,7 @@ export function readOptions(args: readonly string[]): Options | 'help' {
       only: { type: 'string', multiple: true, default: [] },
       seconds: { type: 'string' },
       rounds: { type: 'string' },
+      pets: { type: 'string' },
       short: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -86,14 +91,15 @@ export function readOptions(args: readonly string[]): Options | 'help' {
     short,
     seconds: wholeNumber('seconds', values.seconds, short ? 1 : 2),
     rounds: wholeNumber('rounds', values.rounds, short ? 1 : 5),
-    large: short ? 50_000 : 1_000_000,
+    large: wholeNumber('pets', values.pets, short ? 50_000 : LARGE, 10_000_000),
     subscribers: short ? 1000 : 10_000,
     backlog: short ? 50_000 : 1_000_000,
   };
 }
 
-function wholeNumber(name: string, text: string | undefined, fallback: number): number {
+function wholeNumber(name: string, text: string | undefined, fallback: number, max = 99): number {
   if (text === undefined) return fallback;
-  if (!/^[1-9]\d?$/.test(text)) throw new Error(`--${name} must be a whole number from 1 to 99.`);
+  if (!/^[1-9]\d{0,7}$/.test(text) || Number(text) > max)
+    throw new Error(`--${name} must be a whole number from 1 to ${max}.`);
   return Number(text);
 }

@@ -26,7 +26,7 @@ import {
 } from './measure-requests.ts';
 import { measureSearch } from './measure-search.ts';
 import { measureUpgrades } from './measure-upgrade.ts';
-import { help, type Options, readOptions } from './options.ts';
+import { help, LARGE, type Options, readOptions } from './options.ts';
 import { cores, killAll } from './processes.ts';
 import { createStore } from './product.ts';
 import { type Results, report } from './report.ts';
@@ -61,7 +61,7 @@ async function main(): Promise<void> {
   const measured = await measure(options);
   const page = `${report({ date: new Date(), machine, versions, ...measured })}\n`;
   process.stdout.write(page);
-  if (options.only.length === 0 && !options.short) {
+  if (options.only.length === 0 && !options.short && options.large === LARGE) {
     await writeFile(new URL('results.md', import.meta.url), page);
   }
 }
