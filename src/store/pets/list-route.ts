@@ -145,7 +145,7 @@ export const list = listOperation({
 
     async function load() {
       const response = await respond();
-      const until = version === undefined ? undefined : cachedUntil(await nextExpiry(database, now), now, query.view);
+      const until = version === undefined ? undefined : cachedUntil(await expiryAfter(now, database), now, query.view);
       return cache.set(version, until, key, response);
     }
   },
@@ -220,6 +220,18 @@ async function changes(
     ...(found.token !== undefined && { headers: ['X-Sync-Token', found.token] }),
   };
 }
+
+/** Returns `nextExpiry`, which it reads once for each version of the animals and each expiry. */
+async function expiryAfter(now: number, database: Database): Promise<number | undefined> {
+  const known = expiryOf(database);
+  const version = database.dataVersion('pets');
+  if (version === undefined || known.version !== version || known.at! <= now) {
+    Object.assign(known, { version, at: await nextExpiry(database, now) });
+  }
+  return known.at;
+}
+
+const expiryOf = onePer<Database, { version?: number; at?: number | undefined }>(() => ({}));
 
 /** Returns the time until which a list may be cached: ages in the full view change with the day. */
 function cachedUntil(expiry: number | undefined, now: number, view: Filters['view']): number | undefined {

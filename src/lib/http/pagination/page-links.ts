@@ -1,4 +1,4 @@
-/** The cursors of the pages before and after a page, absent at the ends of the list. */
+/** The cursors of the pages before and after a page, absent at the ends of the list. They need no encoding in a URL. */
 export interface PageLinks {
   readonly next?: string | undefined;
   readonly previous?: string | undefined;
@@ -13,20 +13,17 @@ export interface PageLinks {
 export function pageHeaders(url: string, known: ReadonlySet<string>, { next, previous }: PageLinks): string[] {
   const mark = url.indexOf('?');
   const path = mark < 0 ? url : url.slice(0, mark);
-  const parameters = new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1));
-  const query = new URLSearchParams([...parameters].filter(([name]) => known.has(name)));
-  const links = [`<${urlOf(path, query, undefined)}>; rel="first"`];
-  if (previous !== undefined) links.push(`<${urlOf(path, query, previous)}>; rel="prev"`);
+  const parameters = new URLSearchParams();
+  for (const [name, value] of new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1))) {
+    if (known.has(name) && name !== 'cursor') parameters.append(name, value);
+  }
+  const query = parameters.toString().replaceAll('%2C', ',');
+  const first = query === '' ? path : `${path}?${query}`;
+  const withCursor = (cursor: string) => `${first}${query === '' ? '?' : '&'}cursor=${cursor}`;
+  const links = [`<${first}>; rel="first"`];
+  if (previous !== undefined) links.push(`<${withCursor(previous)}>; rel="prev"`);
   if (next === undefined) return ['Link', links.join(', ')];
-  const nextUrl = urlOf(path, query, next);
+  const nextUrl = withCursor(next);
   links.push(`<${nextUrl}>; rel="next"`);
   return ['Link', links.join(', '), 'x-next', nextUrl];
-}
-
-function urlOf(path: string, query: URLSearchParams, cursor: string | undefined): string {
-  const copy = new URLSearchParams(query);
-  copy.delete('cursor');
-  if (cursor !== undefined) copy.set('cursor', cursor);
-  const text = copy.toString().replaceAll('%2C', ',');
-  return text === '' ? path : `${path}?${text}`;
 }
