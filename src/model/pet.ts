@@ -84,7 +84,8 @@ export const petFields = {
     write: 'optional',
     default: 'available',
     view: 'plain',
-    at: now => sql`case when reserved_until <= ${now} then 'available' else status end`,
+    // Only reserved pets are pending. For others, SQLite reads no more than the index by name, which has the status.
+    at: now => sql`case when status = 'pending' and reserved_until <= ${now} then 'available' else status end`,
   }),
   statusReason: field(StatusReason, {
     column: 'status_reason',
