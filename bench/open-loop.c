@@ -1,14 +1,16 @@
 // An open-loop load generator: requests arrive at random times (Poisson), whatever the responses, as those of many clients do.
 //
 //   cc -O2 -o open-loop bench/open-loop.c -lm
-//   open-loop PORT REQUESTS_PER_SECOND SECONDS TIMEOUT_MS new|kept FILE...
+//   open-loop PORT REQUESTS_PER_SECOND SECONDS TIMEOUT_MS new|kept|kept:N FILE...
 //
-// Each FILE is a whole HTTP request; they are sent in turn. With `new`, each request opens a connection; with `kept`, it uses
-// an idle one if there is one. A client that waits longer than the timeout closes its connection. Prints one line of JSON:
+// Each FILE is a whole HTTP request; they are sent in turn. `{nnnnnn}` in one becomes a different number in each request, so
+// that no cache has its response. With `new`, each request opens a connection; with `kept`, it uses an idle one if there is
+// one; N are opened before. A client that waits longer than the timeout closes its connection. Prints one line of JSON:
 // successes in time, also those of each second, 503s, other responses, and how late the generator itself was.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -30,7 +32,7 @@ typedef struct client {
   char response[BUFFER];
 } client;
 
-static char *requests[REQUESTS_MAX];
+static char *requests[REQUESTS_MAX], *numbers[REQUESTS_MAX];
 static size_t lengths[REQUESTS_MAX];
 static int request_count, epoll, keeps, open_clients;
 static struct sockaddr_in server;
@@ -73,6 +75,12 @@ static void drop(client *c, long *reason) {
 static void send_request(client *c) {
   c->state = WAITING;
   size_t length = lengths[c->request];
+  static int sent;
+  char number[16];
+  if (numbers[c->request]) {
+    snprintf(number, sizeof number, "%08d", sent++ % 100000000);
+    memcpy(numbers[c->request], number, 8);
+  }
   if (send(c->fd, requests[c->request], length, MSG_NOSIGNAL) != (ssize_t)length) drop(c, &errors);
 }
 
@@ -88,8 +96,12 @@ static void arrive(int request) {
     send_request(c);
     return;
   }
-  if (open_clients == OPEN_MAX || !(c = calloc(1, sizeof *c))) { unsent++; return; }
-  *c = (client){.fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), .request = request, .start_ms = now_ms()};
+  if (open_clients == OPEN_MAX || !(c = malloc(sizeof *c))) { unsent++; return; }
+  c->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+  c->request = request;
+  c->length = 0;
+  c->state = CONNECTING;
+  c->start_ms = now_ms();
   open_clients++;
   enlist(c);
   setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
@@ -100,11 +112,28 @@ static void arrive(int request) {
   else epoll_ctl(epoll, EPOLL_CTL_ADD, c->fd, &event);
 }
 
-/** Returns whether the response is complete. It has a Content-Length. */
+/** Opens a connection without a request, after a pause in which the server can accept the one before. */
+static void open_idle(void) {
+  usleep(500);
+  client *c = malloc(sizeof *c);
+  c->fd = socket(AF_INET, SOCK_STREAM, 0);
+  if (connect(c->fd, (struct sockaddr *)&server, sizeof server) < 0) { perror("connect"); exit(1); }
+  fcntl(c->fd, F_SETFL, O_NONBLOCK);
+  setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+  open_clients++;
+  c->state = IDLE;
+  c->next = idle;
+  idle = c;
+  epoll_ctl(epoll, EPOLL_CTL_ADD, c->fd, &(struct epoll_event){.events = EPOLLIN | EPOLLET, .data.ptr = c});
+}
+
+/** Returns whether the response is complete, and then cuts off its body. It has a Content-Length. */
 static int is_complete(client *c) {
   c->response[c->length] = 0;
   char *end = strstr(c->response, "\r\n\r\n"), *length = strcasestr(c->response, "\r\ncontent-length:");
-  return end && c->length >= end + 4 - c->response + (length && length < end ? atoi(length + 17) : 0);
+  if (!end || c->length < end + 4 - c->response + (length && length < end ? atoi(length + 17) : 0)) return 0;
+  *end = 0;
+  return 1;
 }
 
 static void finish(client *c) {
@@ -143,14 +172,15 @@ static double percentile(double *values, long count, double part) {
 }
 
 int main(int argc, char **argv) {
-  if (argc < 7) { fprintf(stderr, "open-loop PORT REQUESTS_PER_SECOND SECONDS TIMEOUT_MS new|kept FILE...\n"); return 2; }
+  if (argc < 7) { fprintf(stderr, "open-loop PORT REQUESTS_PER_SECOND SECONDS TIMEOUT_MS new|kept|kept:N FILE...\n"); return 2; }
   double rate = atof(argv[2]), seconds = atof(argv[3]), timeout_ms = atof(argv[4]);
-  keeps = strcmp(argv[5], "kept") == 0;
+  keeps = strncmp(argv[5], "kept", 4) == 0;
   for (int index = 6; index < argc && request_count < REQUESTS_MAX; index++, request_count++) {
     FILE *file = fopen(argv[index], "r");
     if (!file) { perror(argv[index]); return 1; }
-    requests[request_count] = malloc(65536);
-    lengths[request_count] = fread(requests[request_count], 1, 65536, file);
+    requests[request_count] = calloc(1, 65536);
+    lengths[request_count] = fread(requests[request_count], 1, 65535, file);
+    numbers[request_count] = strstr(requests[request_count], "{nnnnnn}");
     fclose(file);
   }
   setrlimit(RLIMIT_NOFILE, &(struct rlimit){OPEN_MAX + 100, OPEN_MAX + 100});
@@ -159,6 +189,7 @@ int main(int argc, char **argv) {
   epoll = epoll_create1(0);
   server = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(atoi(argv[1])), .sin_addr = {htonl(INADDR_LOOPBACK)}};
 
+  for (int count = keeps && argv[5][4] == ':' ? atoi(argv[5] + 5) : 0; count > 0; count--) open_idle();
   begin_ms = now_ms();
   double next_ms = begin_ms, end_ms = next_ms + seconds * 1e3, late_ms = 0;
   int request = 0, most_open = 0;
