@@ -53,7 +53,7 @@ overEachEngine(engine => {
       assert.ok(value('petstore_storage_wal_bytes', { deployment: 'production' })! > 0);
       assert.equal(value('petstore_storage_free_bytes', { deployment: 'production' })! % 2048, 0);
     } else {
-      assert.equal(value('petstore_storage_pool_connections_max', { deployment: 'production' }), 10);
+      assert.equal(value('petstore_storage_pool_connections_max', { deployment: 'production' }), 5);
       assert.equal(value('petstore_storage_pool_waiting', { deployment: 'production' }), 0);
     }
     assert.ok(value('process_open_fds')! > 5 && value('process_max_fds')! > value('process_open_fds')!);
