@@ -1,5 +1,6 @@
 import type { Deployment } from '../access/deployment.ts';
-import { type Caller, JsonText, type Route, type RouteRequest } from '../lib/http/route.ts';
+import type { Caller, Route, RouteRequest } from '../lib/http/route.ts';
+import { JsonText } from '../lib/http/server/json.ts';
 import { operator } from '../model/log/event.ts';
 import { routes } from './api.ts';
 

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { invalidParameter } from '../../lib/http/problem.ts';
 import type { Caller, RouteRequest, RouteResponse } from '../../lib/http/route.ts';
-import { IDEMPOTENCY_KEY_LENGTH_MAX, IDEMPOTENCY_KEY_MS, JsonText } from '../../lib/http/route.ts';
+import { IDEMPOTENCY_KEY_LENGTH_MAX, IDEMPOTENCY_KEY_MS } from '../../lib/http/route.ts';
+import { JsonText } from '../../lib/http/server/json.ts';
 import type { MaybePromise } from '../../lib/maybe-promise.ts';
 import { onePer } from '../../lib/one-per.ts';
 import type { Origin } from '../../lib/origin.ts';

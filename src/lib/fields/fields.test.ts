@@ -85,6 +85,25 @@ describe('fields', () => {
     });
   });
 
+  it('record changes in the order of the fields, whatever the order of the row', () => {
+    const before = { ...row, sizeWidth: 1, sizeHeight: 2 };
+    const { sizeHeight, open, ...others } = {
+      ...before,
+      label: 'b',
+      color: 'red',
+      sizeWidth: 3,
+      sizeHeight: 4,
+      open: 0,
+    };
+    const changes = values.changesOf(before, Object.assign({ sizeHeight, open }, others))!;
+    assert.deepEqual(Object.entries(changes), [
+      ['label', 'a'],
+      ['color', 'white'],
+      ['size', { width: 1, height: 2 }],
+      ['open', true],
+    ]);
+  });
+
   it('list the columns of queries', () => {
     const columns = columnsFor(fields);
     assert.deepEqual(columns.plain(0), ['id', 'label']);

@@ -157,15 +157,6 @@ export interface Caller {
   readonly sandbox?: true;
 }
 
-/** A JSON value as text, which is sent as it is. */
-export class JsonText {
-  readonly text: string;
-
-  constructor(text: string) {
-    this.text = text;
-  }
-}
-
 export interface RouteResponse {
   /** By default the status of the operation's first success. */
   readonly status?: number;

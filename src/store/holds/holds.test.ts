@@ -3,7 +3,7 @@ import { afterEach, describe, it } from 'node:test';
 import { type Engine, onEachEngine } from '../../../test/support/engines.ts';
 import { type TestClock, testClock } from '../../lib/clock.ts';
 import { etagOf } from '../../lib/etag.ts';
-import { JsonText } from '../../lib/http/route.ts';
+import { JsonText } from '../../lib/http/server/json.ts';
 import { isUniqueViolation } from '../../lib/storage/database.ts';
 import { formatTime } from '../../lib/time.ts';
 import type { HoldRow, NewHold } from '../../model/hold.ts';

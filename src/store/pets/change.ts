@@ -17,6 +17,8 @@ export interface Reservation {
 
 /** A pet that a transaction has locked, as of the time of the transaction. */
 export interface LockedPet extends PetRow {
+  /** When the reservation expires; `null` without a reservation or an expiry. */
+  readonly reservedUntil: number | null;
   /** The hold or order that reserves the pet; `undefined` if none does. */
   readonly reservation: Reservation | undefined;
 }
@@ -68,7 +70,7 @@ export function petEvent(
 export async function changePet(
   tx: Transaction,
   pet: LockedPet,
-  { reservedUntil, ...change }: PetChange,
+  change: PetChange,
   { accountId, ...cause }: PetCause,
 ): Promise<LockedPet> {
   // A reserved pet advances by two versions: once its reservation expires, reads show `version + 1` although no row has
@@ -84,8 +86,7 @@ export async function changePet(
   const was = petValues.changesOf(pet, after);
   if (was === undefined && cause.reason === undefined) return pet;
 
-  if (reservedUntil === undefined) await tx.queue(updatePet, after);
-  else await tx.queue(updateReservedPet, { ...after, reservedUntil });
+  await tx.queue(change.reservedUntil === undefined ? updatePet : updateReservedPet, after);
   for (const counted of ['status', 'categoryId'] as const) {
     if (pet[counted] === after[counted]) continue;
     updateCounts(tx, { [counted]: pet[counted] }, -1);
@@ -110,7 +111,7 @@ const updatePet = query((db, p: Params<PetRow>) =>
 );
 
 /** Holds and orders change only these columns, so that the indexes of other columns need no update. */
-const updateReservedPet = query((db, p: Params<PetRow & { reservedUntil: number | null }>) =>
+const updateReservedPet = query((db, p: Params<LockedPet>) =>
   db
     .updateTable('pets')
     .set(petColumns.updated(p, ['status', 'statusReason', 'version', 'updatedAt', 'reservedUntil']))

@@ -14,9 +14,10 @@ export async function lockPets(tx: Transaction, ids: readonly number[]): Promise
     ids.length === 1 ? await tx.all(lockOne, { id: ids[0]! }) : await tx.all(lockSome, { ids: JSON.stringify(ids) });
   tx.refreshNow(rows.reduce((latest, { updatedAt }) => Math.max(latest, updatedAt), 0));
   const locked: LockedPet[] = [];
-  for (const { reservedUntil, ...row } of rows) {
+  for (const row of rows) {
     const reservation = row.status === 'pending' ? await reservationOf(tx, row.id) : undefined;
     const pet = { ...row, reservation };
+    const { reservedUntil } = row;
     const expired = reservedUntil !== null && reservedUntil <= tx.now;
     locked.push(expired ? await expire(tx, pet, reservedUntil) : pet);
   }

@@ -8,7 +8,6 @@ import type { ScanRequest } from '../pagination/scan-queue.ts';
 import { type FieldError, Problem } from '../problem.ts';
 import {
   type Caller,
-  JsonText,
   type PathParameter,
   type Route,
   type RouteRequest,
@@ -18,7 +17,7 @@ import {
 import type { Authenticator } from './authenticator.ts';
 import { contentEtag, isKnown, requirePreconditions } from './conditional.ts';
 import type { Exchange } from './exchange.ts';
-import { type NotJson, parseJson } from './json.ts';
+import { JsonText, type NotJson, parseJson } from './json.ts';
 import { noPreferences, parsePrefer } from './prefer.ts';
 import type { EncodedResponse } from './responses.ts';
 import { BodyReader, integerOf, QueryReader } from './validation.ts';

@@ -2,6 +2,15 @@ import { isUtf8 } from 'node:buffer';
 import { countText } from '../../text.ts';
 import { Problem } from '../problem.ts';
 
+/** A JSON value as text, which is sent as it is. */
+export class JsonText {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
 /** Reports that a body is not JSON. */
 export class NotJson extends Problem {
   constructor(message: string) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { JsonText } from '../route.ts';
+import { JsonText } from './json.ts';
 import { ResponseCache } from './response-cache.ts';
 
 describe('cached responses', () => {

@@ -1,5 +1,6 @@
-import { JsonText, type RouteResponse } from '../route.ts';
+import type { RouteResponse } from '../route.ts';
 import { contentEtag } from './conditional.ts';
+import { JsonText } from './json.ts';
 
 /**
  * Caches responses in memory for one version of the data.
