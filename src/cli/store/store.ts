@@ -50,11 +50,13 @@ export class Store {
   /** Runs several operations in one transaction. `work` may run more than once. */
   atomically<T>(work: (store: Store) => Promise<T>): Promise<T> {
     return this.database.write(tx => {
-      const database: Pick<Database, 'engine' | 'all' | 'first' | 'readTimestamp' | 'write'> = {
+      const database: Pick<Database, 'engine' | 'all' | 'first' | 'readTimestamp' | 'dataVersion' | 'write'> = {
         engine: tx.engine,
         all: (query, params) => tx.all(query, params),
         first: (query, params) => tx.first(query, params),
         readTimestamp: () => tx.now,
+        // What an open transaction reads must not be cached.
+        dataVersion: () => undefined,
         write: async run => run(tx),
       };
       return work(new Store(this.name, database as unknown as Database, this.#invocation));
