@@ -145,7 +145,7 @@ export const list = listOperation({
 
     async function load() {
       const response = await respond();
-      const until = version === undefined ? undefined : cachedUntil(await expiryAfter(now, database), now, query.view);
+      const until = version === undefined ? undefined : cachedUntil(await expiryAfter(database, now), now, query.view);
       return cache.set(version, until, key, response);
     }
   },
@@ -222,7 +222,7 @@ async function changes(
 }
 
 /** Returns `nextExpiry`, which it reads once for each version of the animals and each expiry. */
-async function expiryAfter(now: number, database: Database): Promise<number | undefined> {
+async function expiryAfter(database: Database, now: number): Promise<number | undefined> {
   const known = expiryOf(database);
   const version = database.dataVersion('pets');
   if (version === undefined || known.version !== version || known.at! <= now) {

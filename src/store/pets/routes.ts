@@ -112,21 +112,18 @@ export const get = operation({
   handle(request) {
     const { context, path, query } = request;
     const { database } = context;
-    if (query.view === 'full') return full();
+    const isFull = query.view === 'full';
     const cache = cacheOf(database);
     const version = database.dataVersion('pets');
-    return cache.get(version, 0, path.petId) ?? plain();
+    return (isFull ? undefined : cache.get(version, 0, path.petId)) ?? load();
 
-    async function plain(): Promise<RouteResponse> {
+    async function load(): Promise<RouteResponse> {
       const pet = await getPet(database, path.petId, nowOf(context));
-      const response = { body: petValues.plainOf(pet), headers: ['ETag', etagOf(pet)] };
+      const headers = ['ETag', etagOf(pet)];
+      if (isFull) return { body: await fullOf(request, database, pet), headers };
+      const response = { body: petValues.plainOf(pet), headers };
       // A reservation ends by the clock.
       return pet.status === 'pending' ? response : cache.set(version, undefined, path.petId, response);
-    }
-
-    async function full(): Promise<RouteResponse> {
-      const pet = await getPet(database, path.petId, nowOf(context));
-      return { body: await fullOf(request, database, pet), headers: ['ETag', etagOf(pet)] };
     }
   },
 });
