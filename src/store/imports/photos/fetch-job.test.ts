@@ -324,6 +324,16 @@ describe('photos of imports', () => {
       assert.deepEqual([await store.outcome(id), server.requests], [['completed', 1, 1, 0], ['/1']]);
     });
 
+    it('take a place of their import only while they are fetched', async t => {
+      const store = await openStore(t, engine);
+      await store.begin([1, 2, 3, 4].map(row => `S${row},Rex,Dog,${store.server.url(`/${row}`)},,`));
+      await store.workRows();
+      assert.equal((await store.claim()).jobs.length, 4);
+      // The leases end before the photos are fetched.
+      store.clock.advance(5 * 60_000);
+      assert.equal((await store.claim()).jobs.length, 4);
+    });
+
     it('are fetched after a kill, and added once', async t => {
       const store = await openStore(t, engine);
       const { server } = store;
