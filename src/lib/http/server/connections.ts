@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { createServer } from '../node-http.ts';
+import type { ReadPause } from './load-shedder.ts';
 import { type ConnectionLimits, HEADER_BYTES_MAX } from './options.ts';
 import { limitRest } from './rest-of-body.ts';
 
@@ -87,6 +88,33 @@ export class Connections {
     return socket[tracked]?.latest;
   }
 
+  /** Returns the last pause of a connection, see {@link pauseAfter}. */
+  lastPause(socket: TrackedSocket): ReadPause | undefined {
+    return socket[tracked]?.pause;
+  }
+
+  /**
+   * After a response, reads nothing from its connection until the pause that `onPause` gets is resumed. A connection
+   * that has further requests or ends is not paused.
+   */
+  pauseAfter(response: ServerResponse, onPause: (pause: ReadPause) => void): void {
+    const { socket } = response.req as { readonly socket: TrackedSocket };
+    const connection = socket[tracked];
+    response.once('finish', () => {
+      if (connection?.latest !== response || connection.isPaused || socket.destroyed || socket.writableEnded) return;
+      connection.isPaused = true;
+      stopReading(socket);
+      connection.pause = {
+        fromMs: performance.now(),
+        resume() {
+          connection.isPaused = false;
+          startReading(socket);
+        },
+      };
+      onPause(connection.pause);
+    });
+  }
+
   /**
    * Allows the body of a connection's latest request to take longer than others, until the request has its response.
    */
@@ -131,7 +159,7 @@ export class Connections {
       return;
     }
     const flags = { isPaused: false, isUsed: false, isAbandoned: false };
-    socket[tracked] = { latest: undefined, slow: undefined, unanswered: 0, queue: [], ...flags };
+    socket[tracked] = { latest: undefined, slow: undefined, pause: undefined, unanswered: 0, queue: [], ...flags };
     socket.destroySoon = () => endConnection(socket);
     this.#open.add(socket);
     socket.once('close', () => this.#open.delete(socket));
@@ -166,6 +194,7 @@ interface Connection {
   latest: ServerResponse | undefined;
   /** The response to the last request whose body may take long. */
   slow: ServerResponse | undefined;
+  pause: ReadPause | undefined;
   /** The number of requests since one arrived with no response pending. */
   unanswered: number;
   /** Pipelined requests that wait for their turn. */
@@ -216,28 +245,34 @@ function serveInTurn({ queue }: Connection, serve: () => void): void {
   }
 }
 
-/**
- * Pauses reading until the latest request has its response. Uses Node's own mechanism and internals (`_paused`, the
- * parser). Requests that have been read are still served.
- */
+/** Pauses reading until the latest request has its response. Requests that have been read are still served. */
 function pauseReading(socket: PausableSocket, connection: Connection): void {
-  socket._paused = true;
-  socket.pause();
+  stopReading(socket);
   if (connection.isPaused) return;
   connection.isPaused = true;
   resume();
 
   function resume(): void {
-    if (socket.destroyed) return;
     if (!connection.latest!.writableFinished) {
       connection.latest!.once('close', resume);
       return;
     }
     connection.isPaused = false;
-    socket._paused = false;
-    socket.parser?.resume();
-    socket.resume();
+    startReading(socket);
   }
+}
+
+/** Stops reading with Node's own mechanism and internals (`_paused`, the parser). */
+function stopReading(socket: PausableSocket): void {
+  socket._paused = true;
+  socket.pause();
+}
+
+function startReading(socket: PausableSocket): void {
+  if (socket.destroyed) return;
+  socket._paused = false;
+  socket.parser?.resume();
+  socket.resume();
 }
 
 /** The properties that Node stores on the socket of an HTTP connection. */

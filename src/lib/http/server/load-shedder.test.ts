@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { LoadShedder } from './load-shedder.ts';
+import { LoadShedder, type ReadPause } from './load-shedder.ts';
 
 /** Runs turns of a simulated event loop with its own clock. A request takes a millisecond once it starts. */
 function eventLoop() {
@@ -29,11 +29,11 @@ function eventLoop() {
       nowMs += ms;
     },
     /** Runs a turn that reads requests. Returns how many were rejected. */
-    turn({ requests, accepts = false }: { requests: number; accepts?: boolean }): number {
+    turn({ requests, accepts = false, pause }: { requests: number; accepts?: boolean; pause?: ReadPause }): number {
       if (accepts) shedder.noteConnection();
       let rejected = 0;
       for (let number = 0; number < requests; number++) {
-        const decision = shedder.admit(nowMs);
+        const decision = shedder.admit(nowMs, () => pause);
         if (decision === 'start') start(number);
         else if (decision === 'wait') shedder.enqueue(() => start(number));
         else rejected++;
@@ -89,6 +89,47 @@ describe('LoadShedder', () => {
     while (loop.isBusy()) loop.turn({ requests: 0 });
     assert.equal(loop.started.length, 1600 - rejected);
     assert.equal(loop.turn({ requests: 10 }), 0);
+  });
+
+  it('reads from 256 of the paused connections in each turn, in their order, less as many as there are requests', () => {
+    const { shedder, turn, now } = eventLoop();
+    const resumed: number[] = [];
+    for (let number = 0; number < 600; number++) {
+      shedder.enqueuePaused({ fromMs: now(), resume: () => resumed.push(number) });
+    }
+    turn({ requests: 120 });
+    // 20 of the requests have started.
+    assert.equal(resumed.length, 156);
+    for (let turns = 0; turns < 20; turns++) turn({ requests: 0 });
+    assert.deepEqual(
+      resumed,
+      Array.from({ length: 600 }, (_, number) => number),
+    );
+  });
+
+  it('reads again from a connection that is paused while no request waits', () => {
+    const { shedder, turn, isBusy, now } = eventLoop();
+    let isResumed = false;
+    shedder.enqueuePaused({
+      fromMs: now(),
+      resume() {
+        isResumed = true;
+      },
+    });
+    assert.ok(isBusy());
+    turn({ requests: 0 });
+    assert.deepEqual([isResumed, isBusy()], [true, false]);
+  });
+
+  it('adds the pause of a connection to the wait of a request that is read right after it, but not later', () => {
+    const { shedder, turn, idle, now } = eventLoop();
+    const pause: ReadPause = { fromMs: now(), resume() {} };
+    shedder.enqueuePaused(pause);
+    idle(999);
+    turn({ requests: 1200 });
+    assert.equal(pause.toMs, now());
+    assert.equal(turn({ requests: 1, pause }), 1);
+    assert.equal(turn({ requests: 1, pause }), 0);
   });
 
   it('keeps waits below 100 ms while connections arrive, once they have been longer for two seconds', () => {

@@ -20,11 +20,24 @@ const PATIENCE_MS = { database: 500, event_loop: 2000 } as const;
 /** How long waits must have been shorter until a burst may wait longer again, in milliseconds. */
 const ABSENCE_MS = 2000;
 
+/** How many connections a turn of the event loop begins to read from again. */
+const RESUMED_MAX = 256;
+
 /** Without a request for so long, the process was idle, in milliseconds. */
 const IDLE_MS = 100;
 
 /** What a request would wait for: the event loop, or a connection to the database. */
 export type ShedReason = keyof typeof LASTING_WAIT_MS;
+
+/** A pause in which nothing is read from a connection. */
+export interface ReadPause {
+  /** When it began, in milliseconds. */
+  readonly fromMs: number;
+  /** When it ended. */
+  toMs?: number;
+  /** Reads from the connection again. */
+  readonly resume: () => void;
+}
 
 /** The measurements that the decision uses. */
 export interface LoadSources {
@@ -41,7 +54,8 @@ export interface LoadSources {
  *
  * A turn of the event loop reads from every connection that has a request, so with many connections a turn could take
  * seconds, in which nothing else is read. Therefore it starts requests for a few milliseconds only. The others wait in the
- * order of their arrival.
+ * order of their arrival. After the response to such a request, nothing is read from its connection until it is the turn
+ * of the connection, because requests that wait in the kernel cost nothing.
  *
  * A request is rejected if it would probably wait so long, for its start or for the database, that its client gives up. A
  * burst may wait longer at first: once waits have been long for a while, only short waits are accepted until waits have
@@ -52,6 +66,7 @@ export class LoadShedder {
   readonly #shed: Record<ShedReason, number> = { event_loop: 0, database: 0 };
   readonly #limits = { event_loop: new WaitLimit('event_loop'), database: new WaitLimit('database') };
   readonly #waiting: (() => void)[] = [];
+  readonly #paused: ReadPause[] = [];
   readonly #estimate = new WaitEstimate();
   #turnStartMs: number | undefined;
   #turnEndMs = Number.NEGATIVE_INFINITY;
@@ -75,8 +90,11 @@ export class LoadShedder {
     this.#turnMs = ACCEPTING_TURN_MS;
   }
 
-  /** Decides about a request that was read at `nowMs`. If it has to wait, call {@link enqueue}. */
-  admit(nowMs: number): 'start' | 'wait' | 'reject' {
+  /**
+   * Decides about a request that was read at `nowMs`. If it has to wait, call {@link enqueue}.
+   * @param lastPause returns the last pause of its connection
+   */
+  admit(nowMs: number, lastPause?: () => ReadPause | undefined): 'start' | 'wait' | 'reject' {
     if (this.#turnStartMs === undefined) {
       this.#turnStartMs = nowMs;
       this.#sources.atEndOfTurn(this.#endTurn);
@@ -88,16 +106,30 @@ export class LoadShedder {
     const isFirst = this.#waiting.length === 0;
     let reason: ShedReason | undefined;
     if ((this.#sources.expectedWaitMs?.() ?? 0) >= this.#limits.database.maxMs) reason = 'database';
-    else if (!isFirst && this.#estimate.expectedMs() >= this.#limits.event_loop.maxMs) reason = 'event_loop';
+    else if (!isFirst && this.#expectedMs(nowMs, lastPause?.()) >= this.#limits.event_loop.maxMs) reason = 'event_loop';
     if (reason === undefined) return isFirst && nowMs - this.#turnStartMs < this.#turnMs ? 'start' : 'wait';
     this.#shed[reason]++;
     return 'reject';
+  }
+
+  #expectedMs(nowMs: number, pause: ReadPause | undefined): number {
+    // What is read as soon as a pause ends has probably waited in the kernel.
+    const unreadMs = pause !== undefined && pause.toMs === this.#turnEndMs ? nowMs - pause.fromMs : 0;
+    return unreadMs + this.#estimate.expectedMs();
   }
 
   /** Calls `start` after the requests that wait already. */
   enqueue(start: () => void): void {
     this.#estimate.enter();
     this.#waiting.push(start);
+  }
+
+  /** Resumes a connection after those that are paused already. */
+  enqueuePaused(pause: ReadPause): void {
+    this.#paused.push(pause);
+    if (this.#turnStartMs !== undefined) return;
+    this.#turnStartMs = pause.fromMs;
+    this.#sources.atEndOfTurn(this.#endTurn);
   }
 
   readonly #endTurn = (): void => {
@@ -111,9 +143,13 @@ export class LoadShedder {
     const hasAccepted = this.#turnMs === ACCEPTING_TURN_MS;
     this.#limits.database.update(expectedWaitMs?.() ?? 0, nowMs);
     this.#limits.event_loop.update(hasAccepted ? this.#estimate.expectedMs() : 0, nowMs);
+    for (const pause of this.#paused.splice(0, Math.max(RESUMED_MAX - this.#waiting.length, 0))) {
+      pause.toMs = nowMs;
+      pause.resume();
+    }
     this.#turnEndMs = nowMs;
     this.#turnMs = TURN_MS;
-    this.#turnStartMs = this.#waiting.length > 0 ? nowMs : undefined;
+    this.#turnStartMs = this.#waiting.length > 0 || this.#paused.length > 0 ? nowMs : undefined;
     if (this.#turnStartMs !== undefined) atEndOfTurn(this.#endTurn);
   };
 }

@@ -55,6 +55,21 @@ function nextAccepted(): Promise<Socket> {
   });
 }
 
+/** Counts how often the server's side of a connection that this process accepts from now on is paused. */
+function subscribeToPauses() {
+  let pauses = 0;
+  const taken = (message: unknown) => {
+    (message as { socket: Socket }).socket.on('pause', () => pauses++);
+  };
+  subscribe('net.server.socket', taken);
+  return {
+    count() {
+      unsubscribe('net.server.socket', taken);
+      return pauses;
+    },
+  };
+}
+
 /** More than a kernel buffers for a client that does not read. */
 const LARGE_BYTES = 128 * 1024 * 1024;
 
@@ -283,6 +298,50 @@ describe('a server of routes', () => {
     });
     assert.deepEqual((await Promise.all(responses)).flatMap(statuses), Array(101).fill(200));
     assert.ok(ended.indexOf('/page') < 60, `${ended.indexOf('/page')} of 100 before the page`);
+  });
+
+  it('reads again from connections whose requests have waited, also what arrived in the pause', async () => {
+    const { port } = await start();
+    const pauses = subscribeToPauses();
+    const sockets = Array.from({ length: 100 }, () => connect(port, '127.0.0.1'));
+    for (const socket of sockets) {
+      socket.write(get('/v1/things'));
+      await once(socket, 'data');
+    }
+    const rounds = async (socket: Socket) => {
+      for (let round = 0; round < 3; round++) {
+        socket.write(get('/v1/things/busy'));
+        await once(socket, 'data');
+      }
+      const body = '{"name":"x"}';
+      const post = `POST /v1/things HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+      return exchangeOn(socket, [post + body + last('/v1/things')]);
+    };
+    const texts = await Promise.all(sockets.map(rounds));
+    assert.ok(pauses.count() > 100, `${pauses.count()} pauses`);
+    for (const text of texts) assert.deepEqual(statuses(text), [201, 200]);
+  });
+
+  it('reads again from connections whose requests have waited and take longer than all others', async () => {
+    const { port } = await start();
+    const sockets = Array.from({ length: 100 }, () => connect(port, '127.0.0.1'));
+    for (const socket of sockets) {
+      socket.write(get('/v1/things'));
+      await once(socket, 'data');
+    }
+    const before = waiting;
+    const responses = sockets.map(socket => once(socket, 'data'));
+    for (const [index, socket] of sockets.entries())
+      socket.write(get(index < 80 ? '/v1/things/busy' : '/v1/things/slow'));
+    await Promise.all(responses.slice(0, 80));
+    await waitUntil(() => waiting === before + 20);
+    release();
+    await Promise.all(responses);
+    released = new Promise(resolve => {
+      release = resolve;
+    });
+    for (const socket of sockets.slice(80))
+      assert.deepEqual(statuses(await exchangeOn(socket, [last('/v1/things')])), [200]);
   });
 
   it('does not start a request that waits when its client has disconnected', async () => {

@@ -147,17 +147,18 @@ export class HttpServer<Context> {
     else if (route === undefined && !this.#router.isInApi(exchange.path)) this.#receiveOutside(exchange);
     else if (this.#isClosing) this.#rejectClosing(exchange);
     else {
-      const decision = this.#shedder.admit(exchange.receivedMs);
+      const decision = this.#shedder.admit(exchange.receivedMs, () => this.#connections.lastPause(request.socket));
       if (decision === 'start') this.#start(exchange);
       else if (decision === 'wait') this.#startLater(exchange);
       else this.#rejectOverloaded(exchange);
     }
   }
 
-  /** Starts a request after those that wait already, unless its client disconnects. */
+  /** Starts a request after those that wait already, unless its client disconnects. Then pauses its connection. */
   #startLater(exchange: RoutedExchange<Context>): void {
     const { request, response } = exchange;
     const { requestContext } = this.#options;
+    this.#connections.pauseAfter(response, pause => this.#shedder.enqueuePaused(pause));
     this.#shedder.enqueue(() => {
       // A request whose body is malformed already has its response.
       if (request.socket.destroyed || response.headersSent) return;
