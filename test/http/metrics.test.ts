@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { metrics } from '../../src/operate/metrics/metrics.ts';
@@ -70,6 +72,21 @@ overEachEngine(engine => {
       if (type === 'histogram') assert.match(name, /_seconds$/);
     }
   });
+});
+
+it('count connections that the kernel drops', { skip: process.platform !== 'linux' }, async t => {
+  const service = await serve({ environment: { PETSTORE_METRICS_PORT: '0' } });
+  t.after(() => service.stop());
+  const read = async () => sampleOf(await scrape(service), 'petstore_tcp_listen_overflows_total')!;
+  const before = await read();
+  const listener = createServer().listen({ host: '127.0.0.1', port: 0, backlog: 1 });
+  await once(listener, 'listening');
+  const { port } = listener.address() as AddressInfo;
+  // In one turn of the event loop, in which none is accepted.
+  const sockets = Array.from({ length: 10 }, () => connect(port, '127.0.0.1'));
+  assert.ok((await read()) >= before + 5);
+  for (const socket of sockets) socket.destroy();
+  listener.close();
 });
 
 overPostgres(engine => {

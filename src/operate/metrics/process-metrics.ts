@@ -41,6 +41,12 @@ export const processMetrics: readonly Metric<Snapshot>[] = [
     read: snapshot => snapshot.process.descriptors?.max,
   },
   {
+    name: 'petstore_tcp_listen_overflows_total',
+    type: 'counter',
+    help: 'Connections that the kernel dropped because too many waited to be accepted, on any port of the machine or container (Linux).',
+    read: snapshot => snapshot.process.listenOverflows,
+  },
+  {
     name: 'nodejs_heap_size_used_bytes',
     type: 'gauge',
     help: 'Heap that objects use.',

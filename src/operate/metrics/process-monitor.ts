@@ -16,6 +16,8 @@ export interface ProcessReadings {
   readonly lag: { readonly max: number; readonly mean: number; readonly p99: number };
   /** Absent on systems without `/proc`. */
   readonly descriptors: { readonly open: number; readonly max: number } | undefined;
+  /** Connections that the kernel dropped since the machine or container started. Absent on systems without `/proc`. */
+  readonly listenOverflows: number | undefined;
 }
 
 /** Measures the process: the delays of its event loop, and its garbage collections. */
@@ -47,6 +49,7 @@ export class ProcessMonitor {
       gc: this.#gc,
       lag,
       descriptors: await readDescriptors().catch(() => undefined),
+      listenOverflows: await readListenOverflows().catch(() => undefined),
     };
   }
 
@@ -70,4 +73,13 @@ async function readDescriptors(): Promise<ProcessReadings['descriptors']> {
   const [open, limits] = await Promise.all([readdir('/proc/self/fd'), readFile('/proc/self/limits', 'utf8')]);
   const [, max] = /^Max open files +(\d+)/m.exec(limits)!;
   return { open: open.length, max: Number(max) };
+}
+
+/** Reads a counter of the kernel: a line of names, and one of values. */
+async function readListenOverflows(): Promise<number> {
+  const lines = (await readFile('/proc/self/net/netstat', 'utf8'))
+    .split('\n')
+    .filter(line => line.startsWith('TcpExt:'));
+  const [names, values] = lines.map(line => line.split(' ')) as [string[], string[]];
+  return Number(values[names.indexOf('ListenOverflows')]);
 }
