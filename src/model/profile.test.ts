@@ -30,12 +30,13 @@ const profile = {
   specialNeedsNotes: 'None.',
   microchips: ['276098102345678'],
   tattoo: 'LE 4711',
+  shelterLocation: 'Dog runs, Building 2, 7',
   intake: { date: '2026-10-01', kind: 'stray', from: 'Main Street' },
   outcome: { date: '2026-11-01', kind: 'adoption', to: 'The Smiths' },
   extra: { 'kennel no.': '7', z: '', a: ' =1+1' },
   description: ' First line.\r\n\tSecond line. \n',
 };
-const ownersOnly = ['microchips', 'tattoo', 'intake', 'outcome'] as const;
+const ownersOnly = ['microchips', 'tattoo', 'shelterLocation', 'intake', 'outcome'] as const;
 
 overEachEngine(engine => {
   const clock = testClock(START);

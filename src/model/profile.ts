@@ -320,6 +320,13 @@ export const profileFields = {
     write: 'optional',
     visibleTo: 'owner',
   }),
+  shelterLocation: field(
+    lineSchema(
+      'Where in the shelter the animal is, such as a room and a kennel. Only the owner of the animal sees it.',
+      100,
+    ),
+    { column: 'shelter_location', write: 'optional', visibleTo: 'owner' },
+  ),
   intake: field(Intake, {
     column: 'intake',
     codec: json<Intake>(),

@@ -247,6 +247,7 @@ const shared: readonly Migration[] = [
          where due_at is not null and account_id is null and pet_id is null`,
     ],
   },
+  addColumn('0046-shelter-location', 'pets', 'shelter_location', 'text'),
 ];
 
 /**

@@ -38,6 +38,8 @@ export const asm3Columns: readonly (readonly [
   ['ANIMALTATTOO', 'tattoo'],
   ['ANIMALDECLAWED', 'traits.declawed', yesNo(), readFlag],
   ['ANIMALHASSPECIALNEEDS', 'traits.specialNeeds', yesNo(), readFlag],
+  ['ANIMALLOCATION', 'asm3Location'],
+  ['ANIMALUNIT', 'asm3Unit'],
   ['ANIMALENTRYDATE', 'asm3Intake'],
   ['ANIMALGOODWITHCATS', 'goodWith.cats', yesNoUnknown(), readAnswer],
   ['ANIMALGOODWITHDOGS', 'goodWith.dogs', yesNoUnknown(), readAnswer],
@@ -58,7 +60,7 @@ export const asm3Columns: readonly (readonly [
 
 const notImported = new Set(
   (
-    'ID TYPE LOCATION UNIT JURISDICTION PICKUPLOCATION PICKUPADDRESS DECEASEDREASON DECEASEDNOTES COMMENTS MARKINGS ' +
+    'ID TYPE JURISDICTION PICKUPLOCATION PICKUPADDRESS DECEASEDREASON DECEASEDNOTES COMMENTS MARKINGS ' +
     'MICROCHIPDATE TATTOODATE ENTRYTIME ENTRYCATEGORY ENTRYTYPE FLAGS WARNING REASONFORENTRY HIDDENDETAILS TRANSFER ' +
     'GOODTRAVELLER PDFNAME PDFDATA HTMLNAME HTMLDATA'
   ).split(' '),
@@ -206,6 +208,18 @@ const outcomeOf = ({ outcome }: PetValues) => outcome as { kind: string; date: s
 const isDead = (pet: PetValues) => /died|euthanasia/.test(outcomeOf(pet)?.kind ?? '');
 const hasLeft = (pet: PetValues) => pet['status'] === 'sold' && !isDead(pet);
 
+/** Splits the text of `placeIn` at its last comma. */
+function placeOf({ shelterLocation = '' }: PetValues): readonly [location: string, unit: string] {
+  const [, location = '', unit = ''] = /^(.*?)(?:, ([^,]*))?$/.exec(shelterLocation as string) ?? [];
+  return [location, unit];
+}
+
+/** Returns the location and the unit in it as one text, such as `Dog runs, 3`. */
+function placeIn({ cell }: CellContext): PetValues {
+  const parts = [cell('asm3Location'), cell('asm3Unit')].filter(part => !isNothing(part));
+  return { shelterLocation: parts.length === 0 ? null : parts.map(part => part.trim()).join(', ') };
+}
+
 function kindOfIntake(cell: CellContext['cell']): string {
   const entry = `${cell('ANIMALENTRYTYPE')} ${cell('ANIMALENTRYCATEGORY')}`;
   const [, kind] = intakes.find(([pattern]) => pattern.test(entry)) ?? [];
@@ -250,6 +264,8 @@ export const asm3DerivedColumns: Readonly<Record<string, DerivedColumn>> = {
     },
     holds: 'date',
   },
+  asm3Location: { print: pet => placeOf(pet)[0], parse: (_, context) => placeIn(context) },
+  asm3Unit: { print: pet => placeOf(pet)[1], parse: (_, context) => placeIn(context) },
   asm3Intake: {
     print: ({ intake }) => (intake as { date: string } | undefined)?.date ?? '',
     parse(cell, context) {

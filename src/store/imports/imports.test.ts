@@ -20,6 +20,7 @@ const rex = {
   weight: { value: 27.25, unit: 'kg' },
   tags: ['playful', 'Ünïcode 🐶'],
   microchips: ['276098102345678'],
+  shelterLocation: 'Dog runs, 7',
   intake: { date: '2026-10-01', kind: 'stray', from: 'Main Street' },
   extra: { 'kennel no.': '7', z: '' },
   description: ' First line.\r\n\tSecond "line". \n',
@@ -159,6 +160,22 @@ overEachEngine(engine => {
         ],
       );
       assert.deepEqual(countsOf(result), [1, 0, 0, 3, 0]);
+    });
+
+    it("set the location in the shelter from asm3's locations and units, and delete it", async () => {
+      const key = await newOwner();
+      const locations = async (rows: string) => {
+        const header = 'ANIMALCODE,ANIMALNAME,ANIMALSPECIES,ANIMALLOCATION,ANIMALUNIT\n';
+        const result = await importing(key, header + rows, '?preset=asm3');
+        assert.deepEqual(result.firstErrors, []);
+        return (await pets(key)).map(({ shelterLocation }) => shelterLocation);
+      };
+      const before = await locations(
+        'S1,Rex,Dog,Dog runs ,3\nS2,Mia,Cat,Isolation,\nS3,Leo,Cat,,B2\nS4,Tom,Cat,None,\n',
+      );
+      assert.deepEqual(before, ['Dog runs, 3', 'Isolation', 'B2', undefined]);
+      const after = await locations('S1,Rex,Dog,,\nS2,Mia,Cat,Isolation,4\n');
+      assert.deepEqual(after, [undefined, 'Isolation, 4', 'B2', undefined]);
     });
 
     it('warn of breeds and colors that are not known, once for each in the whole file', async () => {
