@@ -16,7 +16,8 @@ export const EMAIL_PATTERN =
   "^[A-Za-z0-9_.!#$%&'*+/=?^`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?(?:\\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$";
 const emailForm = new RegExp(EMAIL_PATTERN);
 
-/** Returns the `mailto:` URL of an address (RFC 6068). */
-export function mailtoUrl(email: string): string {
-  return `mailto:${encodeURIComponent(email).replace('%40', '@')}`;
+/** Returns the `mailto:` URL of an address (RFC 6068), of a message with this subject if there is one. */
+export function mailtoUrl(email: string, subject?: string): string {
+  const url = `mailto:${encodeURIComponent(email).replace('%40', '@')}`;
+  return subject === undefined ? url : `${url}?subject=${encodeURIComponent(subject)}`;
 }

@@ -9,6 +9,7 @@ import { llmsFullPage, llmsPage } from '../web/guides/llms.ts';
 import { guidePage, guidesPage, operatingGuidePage } from '../web/guides/pages.ts';
 import { cancelImportPage, importErrorsPage, importPage, importsPage } from '../web/imports/imports-page.ts';
 import { keyPage, keysPage, newKeyPage, revokeKeyPage, rotateKeyPage } from '../web/keys/pages.ts';
+import { inboxMessagePage, inboxPage } from '../web/messages/inbox-pages.ts';
 import { accountPages } from '../web/operator/account-page.ts';
 import { accountsPage } from '../web/operator/accounts-page.ts';
 import { auditPage, refusalsPage } from '../web/operator/audit-page.ts';
@@ -93,6 +94,8 @@ export const pages: readonly WebPage[] = [
   newAnimalPage,
   ownAnimalPage,
   deleteAnimalPage,
+  inboxPage,
+  inboxMessagePage,
   importsPage,
   importPage,
   cancelImportPage,

@@ -152,13 +152,32 @@ async function ownerOf(tx: Transaction, { petId }: VisitorMessage): Promise<stri
   return String((await getPet(tx, petId, tx.now)).accountId);
 }
 
+const CONFIRMED = 'The visitor has confirmed the e-mail address.';
+
 /** Sends a message. Its first paragraph contains no text that the visitor typed, so that visitors cannot imitate it. */
 function send(tx: Transaction, { petId, name, email, text }: VisitorMessage, isConfirmed: boolean) {
-  const state = isConfirmed
-    ? 'The visitor has confirmed the e-mail address.'
-    : 'Nobody has confirmed the e-mail address.';
+  const state = isConfirmed ? CONFIRMED : 'Nobody has confirmed the e-mail address.';
   const introduction = `A visitor sent this from the page of animal ${petId}. ${state} The visitor wrote all of the following text.`;
   return sendVisitorMessage(tx, { petId, replyTo: email, message: `${introduction}\n\n${name} <${email}>\n\n${text}` });
+}
+
+/** The parts of a message that a visitor sent from the page of an animal. */
+export interface VisitorParts {
+  /** The name that the visitor typed. */
+  readonly name: string;
+  readonly text: string;
+  /** Whether the visitor has confirmed the e-mail address, which is the `replyTo` of the message. */
+  readonly isConfirmed: boolean;
+}
+
+/** Returns the parts of a message; `undefined` if no visitor sent it. */
+export function visitorPartsOf({ accountId, petId, replyTo, message }: MessageRow): VisitorParts | undefined {
+  if (accountId !== null || petId === null) return undefined;
+  const [introduction = '', sender = '', ...text] = message.split('\n\n');
+  const address = ` <${replyTo}>`;
+  if (!sender.endsWith(address)) return undefined;
+  const isConfirmed = introduction.includes(CONFIRMED);
+  return { name: sender.slice(0, -address.length), text: text.join('\n\n'), isConfirmed };
 }
 
 const columns = ['id', 'pet_id as petId', 'name', 'email', 'text', 'expires_at as expiresAt'] as const;

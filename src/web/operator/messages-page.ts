@@ -3,6 +3,7 @@ import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { idOf, type MessageRow, messageIdOf } from '../../model/message.ts';
 import { listEveryMessage } from '../../store/messages/list.ts';
 import { getMessage } from '../../store/messages/messages.ts';
+import { excerpt } from '../messages/excerpt.ts';
 import { badge, facts, table } from '../parts.ts';
 import { operatorList } from './list.ts';
 import { accountLink, actorOf, deploymentOf, styles, withQuery } from './parts.ts';
@@ -47,22 +48,12 @@ export const messagePages = resourcePages({
     body: html`<p><a href="${withQuery(PATH, { deployment })}">All messages</a></p>
 ${messageFacts(message)}
 <h2>Text</h2>
-<p class="card message"><bdi>${message.message}</bdi></p>
+<blockquote class="card message" dir="auto">${message.message}</blockquote>
 ${message.replyTo !== null && html`<p><a class="button" href="${mailtoUrl(message.replyTo)}">Reply by e-mail</a></p>`}
 <h2>Delivery</h2>
 ${attemptTable(message)}`,
   }),
 });
-
-/** The longest excerpt of a text in the list, in characters. */
-const EXCERPT_LENGTH = 80;
-
-function excerpt(text: string): string {
-  const line = text.replace(/\s+/g, ' ').trim();
-  const characters = Array.from(line.slice(0, 4 * EXCERPT_LENGTH));
-  if (characters.length <= EXCERPT_LENGTH) return line === '' ? '(blank)' : line;
-  return `${characters.slice(0, EXCERPT_LENGTH).join('')}…`;
-}
 
 function messageFacts({ accountId, petId, replyTo, createdAt, ...message }: MessageRow): Html {
   return facts([

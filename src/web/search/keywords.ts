@@ -68,6 +68,12 @@ export const sitePages: readonly Readonly<Record<'title' | 'keywords' | 'text' |
     path: '/shelter/animals',
   },
   {
+    title: 'Inbox',
+    keywords: 'messages questions mail ask visitors answer reply contact',
+    text: 'What people ask about your animals.',
+    path: '/shelter/messages',
+  },
+  {
     title: 'Import animals',
     keywords: 'upload csv file spreadsheet excel bulk move in asm3 petfinder',
     text: 'Upload a file with the animals of your shelter.',

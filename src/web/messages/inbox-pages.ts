@@ -1,0 +1,113 @@
+import { nowOf } from '../../access/deployment.ts';
+import { mailtoUrl } from '../../lib/email.ts';
+import { type Html, html, timeHtml } from '../../lib/html/html.ts';
+import { Problem } from '../../lib/http/problem.ts';
+import { idOf, type MessageRow, messageIdOf } from '../../model/message.ts';
+import { listEveryMessage } from '../../store/messages/list.ts';
+import { getMessage } from '../../store/messages/messages.ts';
+import { listPets } from '../../store/pets/list.ts';
+import { visitorPartsOf } from '../../store/visitor-messages/visitor-messages.ts';
+import { listPage, pageLinks } from '../lists.ts';
+import { type AccountVisit, accountPage } from '../page.ts';
+import { badge, facts, table } from '../parts.ts';
+import { excerpt } from './excerpt.ts';
+
+const PATH = '/shelter/messages';
+
+/** The messages to the account, about its animals and from the store. */
+export const inboxPage = accountPage({
+  path: PATH,
+  title: 'Inbox',
+  menu: 'account',
+  async show(visit) {
+    const { deployment, account } = visit;
+    const inbox = { accountId: account.id, box: 'inbox', newestFirst: true } as const;
+    const found = await listEveryMessage(deployment.database, inbox, listPage(visit));
+    const names = await namesOf(visit, found.rows);
+    const columns = {
+      Message: (message: MessageRow) =>
+        html`<a href="${PATH}/${messageIdOf(message.id)}"><bdi>${excerpt(textOf(message))}</bdi></a>`,
+      About: ({ petId }: MessageRow) => animalLink(petId, names),
+      From: senderOf,
+      Sent: ({ createdAt }: MessageRow) => timeHtml(createdAt),
+    };
+    const empty = 'No one has written to you. Questions that people ask on the pages of your animals arrive here.';
+    return {
+      description: 'What people ask about your animals.',
+      body: html`${table('Messages', columns, found.rows, empty)}
+${pageLinks(visit, found)}`,
+    };
+  },
+});
+
+/** A message to the account. */
+export const inboxMessagePage = accountPage({
+  path: `${PATH}/{messageId}`,
+  title: 'Message',
+  async show(visit) {
+    const message = await ownMessage(visit);
+    if (message === undefined) return undefined;
+    const { petId, replyTo, createdAt } = message;
+    const names = await namesOf(visit, [message]);
+    const name = petId === null ? undefined : names.get(petId);
+    return {
+      title: name === undefined ? 'Message' : `Message about ${name}`,
+      body: html`<p><a href="${PATH}">All messages</a></p>
+${facts([
+  ['From', senderOf(message)],
+  ['About', animalLink(petId, names)],
+  ['Sent', timeHtml(createdAt)],
+])}
+<h2>Text</h2>
+<blockquote class="card message" dir="auto">${textOf(message)}</blockquote>
+${replyTo !== null && html`<p><a class="button" href="${mailtoUrl(replyTo, name && `Your message about ${name}`)}">Reply by e-mail</a></p>`}`,
+    };
+  },
+});
+
+async function ownMessage({ deployment, account, parameters }: AccountVisit): Promise<MessageRow | undefined> {
+  const id = parameters['messageId']!;
+  if (!/^msg_[1-9]\d{0,14}$/.test(id)) return undefined;
+  try {
+    const message = await getMessage(deployment.database, { accountId: account.id, admin: false }, idOf(id));
+    return message.toAccountId === account.id ? message : undefined;
+  } catch (error) {
+    if (error instanceof Problem && error.status === 404) return undefined;
+    throw error;
+  }
+}
+
+/** Returns the names of the account's animals that messages are about, by id. Deleted animals have none. */
+async function namesOf(visit: AccountVisit, messages: readonly MessageRow[]): Promise<ReadonlyMap<number, string>> {
+  const id = [...new Set(messages.flatMap(({ petId }) => petId ?? []))];
+  if (id.length === 0) return new Map();
+  const { deployment, account } = visit;
+  const { request, limit } = listPage(visit);
+  const filter = { id, ownerId: account.id, sort: 'id' } as const;
+  const { rows } = await listPets(deployment.database, filter, { limit, request }, nowOf(deployment));
+  return new Map(rows.map(pet => [pet.id, pet.name]));
+}
+
+function animalLink(petId: number | null, names: ReadonlyMap<number, string>): Html | undefined {
+  if (petId === null) return undefined;
+  const name = names.get(petId);
+  return name === undefined
+    ? html`An animal that is gone`
+    : html`<a href="/shelter/animals/${petId}"><bdi>${name}</bdi></a>`;
+}
+
+/** Returns the text that the sender wrote, without our introduction to those of visitors. */
+function textOf(message: MessageRow): string {
+  return visitorPartsOf(message)?.text ?? message.message;
+}
+
+function senderOf(message: MessageRow): Html {
+  const { accountId, replyTo } = message;
+  const visitor = visitorPartsOf(message);
+  if (visitor !== undefined) {
+    const state = !visitor.isConfirmed && html` ${badge('warn', 'Address not confirmed')}`;
+    return html`<bdi>${visitor.name}</bdi>, <bdi>${replyTo}</bdi>${state}`;
+  }
+  if (accountId === null) return html`The store`;
+  return replyTo === null ? html`Account ${accountId}, without an address` : html`<bdi>${replyTo}</bdi>`;
+}
