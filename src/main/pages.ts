@@ -18,6 +18,9 @@ import * as allKeys from '../web/operator/keys-page.ts';
 import { messagePages, messagesPage } from '../web/operator/messages-page.ts';
 import { webhooksPage } from '../web/operator/webhooks-page.ts';
 import { workPage } from '../web/operator/work-page.ts';
+import { holdPage } from '../web/orders/hold-page.ts';
+import { ordersPage } from '../web/orders/list-page.ts';
+import { orderPage } from '../web/orders/order-page.ts';
 import { organizationsPage } from '../web/organizations/list-page.ts';
 import { organizationPage } from '../web/organizations/organization-page.ts';
 import { ownOrganizationPage } from '../web/organizations/own-page.ts';
@@ -96,6 +99,9 @@ export const pages: readonly WebPage[] = [
   deleteAnimalPage,
   inboxPage,
   inboxMessagePage,
+  ordersPage,
+  orderPage,
+  holdPage,
   importsPage,
   importPage,
   cancelImportPage,

@@ -14,18 +14,21 @@ export interface OrderFilter {
   readonly petId?: number | undefined;
   /** Only orders that the actor placed, or only orders of its pets. */
   readonly role?: OrderRole | undefined;
+  /** Whether the list starts with the newest order. */
+  readonly newestFirst?: boolean | undefined;
 }
 
 export type OrderRole = 'placer' | 'owner';
 
 /** Identifies a list in its cursors. Visibility is checked per reader, so sharing a cursor leaks nothing. */
-export function orderList({ status = [], petId, role }: OrderFilter): readonly unknown[] {
-  return ['orders', [...status].sort(), petId ?? 0, ...(role === undefined ? [] : [role])];
+export function orderList({ status = [], petId, role, newestFirst }: OrderFilter): readonly unknown[] {
+  const options = [role, newestFirst && 'newest first'].filter(Boolean);
+  return ['orders', [...status].sort(), petId ?? 0, ...options];
 }
 
 /**
- * Returns one page of the orders that the actor can see and the filter matches, by id ascending: orders that it placed
- * and orders of its pets; admins see all.
+ * Returns one page of the orders that the actor can see and the filter matches, by id ascending or with `newestFirst`
+ * descending: orders that it placed and orders of its pets; admins see all.
  *
  * Every list uses an index. The list of a pet scans up to 20,000 orders per page.
  * @param now the time as of which orders are read
@@ -59,6 +62,7 @@ export async function listOrders(
   const { rows, ...links } = await paginate<OrderRow>({
     list: orderList(filter),
     page,
+    descending: filter.newestFirst ?? false,
     async rows(scan) {
       const found = await reader.all(pageQuery({ ...shape, ...scan }), { ...values, ...scan });
       // An order of the actor's own pet is in both runs: orders placed, and orders of its pets.

@@ -1,15 +1,14 @@
-import { nowOf } from '../../access/deployment.ts';
 import { mailtoUrl } from '../../lib/email.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { Problem } from '../../lib/http/problem.ts';
 import { idOf, type MessageRow, messageIdOf } from '../../model/message.ts';
 import { listEveryMessage } from '../../store/messages/list.ts';
 import { getMessage } from '../../store/messages/messages.ts';
-import { listPets } from '../../store/pets/list.ts';
 import { visitorPartsOf } from '../../store/visitor-messages/visitor-messages.ts';
 import { listPage, pageLinks } from '../lists.ts';
 import { type AccountVisit, accountPage } from '../page.ts';
 import { badge, facts, table } from '../parts.ts';
+import { petLink, petsNamed } from '../pets/names.ts';
 import { excerpt } from './excerpt.ts';
 
 const PATH = '/shelter/messages';
@@ -23,11 +22,11 @@ export const inboxPage = accountPage({
     const { deployment, account } = visit;
     const inbox = { accountId: account.id, box: 'inbox', newestFirst: true } as const;
     const found = await listEveryMessage(deployment.database, inbox, listPage(visit));
-    const names = await namesOf(visit, found.rows);
+    const pets = await petsOf(visit, found.rows);
     const columns = {
       Message: (message: MessageRow) =>
         html`<a href="${PATH}/${messageIdOf(message.id)}"><bdi>${excerpt(textOf(message))}</bdi></a>`,
-      About: ({ petId }: MessageRow) => animalLink(petId, names),
+      About: ({ petId }: MessageRow) => petId !== null && petLink(petId, pets),
       From: senderOf,
       Sent: ({ createdAt }: MessageRow) => timeHtml(createdAt),
     };
@@ -48,14 +47,14 @@ export const inboxMessagePage = accountPage({
     const message = await ownMessage(visit);
     if (message === undefined) return undefined;
     const { petId, replyTo, createdAt } = message;
-    const names = await namesOf(visit, [message]);
-    const name = petId === null ? undefined : names.get(petId);
+    const pets = await petsOf(visit, [message]);
+    const name = petId === null ? undefined : pets.get(petId)?.name;
     return {
       title: name === undefined ? 'Message' : `Message about ${name}`,
       body: html`<p><a href="${PATH}">All messages</a></p>
 ${facts([
   ['From', senderOf(message)],
-  ['About', animalLink(petId, names)],
+  ['About', petId === null ? undefined : petLink(petId, pets)],
   ['Sent', timeHtml(createdAt)],
 ])}
 <h2>Text</h2>
@@ -77,23 +76,11 @@ async function ownMessage({ deployment, account, parameters }: AccountVisit): Pr
   }
 }
 
-/** Returns the names of the account's animals that messages are about, by id. Deleted animals have none. */
-async function namesOf(visit: AccountVisit, messages: readonly MessageRow[]): Promise<ReadonlyMap<number, string>> {
-  const id = [...new Set(messages.flatMap(({ petId }) => petId ?? []))];
-  if (id.length === 0) return new Map();
-  const { deployment, account } = visit;
-  const { request, limit } = listPage(visit);
-  const filter = { id, ownerId: account.id, sort: 'id' } as const;
-  const { rows } = await listPets(deployment.database, filter, { limit, request }, nowOf(deployment));
-  return new Map(rows.map(pet => [pet.id, pet.name]));
-}
-
-function animalLink(petId: number | null, names: ReadonlyMap<number, string>): Html | undefined {
-  if (petId === null) return undefined;
-  const name = names.get(petId);
-  return name === undefined
-    ? html`An animal that is gone`
-    : html`<a href="/shelter/animals/${petId}"><bdi>${name}</bdi></a>`;
+function petsOf(visit: AccountVisit, messages: readonly MessageRow[]): ReturnType<typeof petsNamed> {
+  return petsNamed(
+    visit,
+    messages.flatMap(({ petId }) => petId ?? []),
+  );
 }
 
 /** Returns the text that the sender wrote, without our introduction to those of visitors. */

@@ -74,6 +74,12 @@ export const sitePages: readonly Readonly<Record<'title' | 'keywords' | 'text' |
     path: '/shelter/messages',
   },
   {
+    title: 'Holds and orders',
+    keywords: 'reservations reserved hold order approve deliver hand over cancel return adoption',
+    text: 'Who has reserved or ordered your animals, and what is to be done.',
+    path: '/shelter/orders',
+  },
+  {
     title: 'Import animals',
     keywords: 'upload csv file spreadsheet excel bulk move in asm3 petfinder',
     text: 'Upload a file with the animals of your shelter.',

@@ -1,0 +1,112 @@
+import { nowOf } from '../../access/deployment.ts';
+import { etagOf } from '../../lib/etag.ts';
+import { html, timeHtml } from '../../lib/html/html.ts';
+import { Problem } from '../../lib/http/problem.ts';
+import { DAY_MS, formatTime, HOUR_MS } from '../../lib/time.ts';
+import type { HoldRow } from '../../model/hold.ts';
+import { extendHold, getHold, releaseHold } from '../../store/holds/holds.ts';
+import { checkOf, choicesOf, doneNotice, form, select } from '../forms.ts';
+import { idOf } from '../lists.ts';
+import { type AccountVisit, accountPage, type View } from '../page.ts';
+import { badge, facts } from '../parts.ts';
+import { petLinks, petsNamed } from '../pets/names.ts';
+import { actorOf, PATH, partyOf } from './list-page.ts';
+
+const statuses = {
+  active: badge('warn', 'On hold'),
+  released: badge('', 'Released'),
+  used: badge('good', 'Ordered'),
+  expired: badge('', 'Expired'),
+} as const;
+
+/** The periods from now for which a hold can be extended. */
+const periods: Readonly<Record<string, number>> = {
+  'an hour': HOUR_MS,
+  'a day': DAY_MS,
+  '3 days': 3 * DAY_MS,
+  'a week': 7 * DAY_MS,
+};
+
+const doneTexts = { extended: 'The hold ends later.', released: 'The hold has ended.' } as const;
+
+/** A hold, and the forms to extend it and to end it. */
+export const holdPage = accountPage({
+  path: '/shelter/holds/{holdId}',
+  title: 'Hold',
+  async show(visit) {
+    const hold = await visibleHold(visit);
+    return hold && holdView(visit, hold);
+  },
+  async submit(visit) {
+    const hold = await visibleHold(visit);
+    if (hold === undefined) return undefined;
+    const { deployment, origin, form: sent } = visit;
+    const actor = actorOf(visit);
+    const check = checkOf(visit, 'hold');
+    const period = periods[sent.get('period') ?? ''];
+    try {
+      await deployment.database.write(
+        tx =>
+          period === undefined
+            ? releaseHold(tx, actor, hold.id, check)
+            : extendHold(tx, actor, hold.id, { expiresAt: formatTime(tx.now + period) }, check),
+        origin,
+      );
+      return { location: `/shelter/holds/${hold.id}?done=${period === undefined ? 'released' : 'extended'}` };
+    } catch (error) {
+      if (!(error instanceof Problem) || error.status >= 500) throw error;
+      return holdView(visit, (await visibleHold(visit)) ?? hold, error.errors?.[0]?.message ?? error.message);
+    }
+  },
+});
+
+async function visibleHold(visit: AccountVisit): Promise<HoldRow | undefined> {
+  const id = idOf(visit.parameters['holdId']);
+  if (id === undefined) return undefined;
+  const { deployment } = visit;
+  try {
+    return await getHold(deployment.database, actorOf(visit), id, nowOf(deployment));
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'hold_not_found') return undefined;
+    throw error;
+  }
+}
+
+async function holdView(visit: AccountVisit, hold: HoldRow, error?: string): Promise<View> {
+  const { id, status, note, createdAt, expiresAt, endedAt } = hold;
+  const pets = await petsNamed(visit, hold.petIds);
+  const action = `/shelter/holds/${id}`;
+  const etag = html`<input type="hidden" name="etag" value="${etagOf(hold)}">`;
+  const isActive = status === 'active';
+  return {
+    title: `Hold ${id}`,
+    errors: { '': error },
+    body: html`${doneNotice(doneTexts, visit.query.get('done'))}
+${facts([
+  ['Animals', petLinks(hold.petIds, pets)],
+  ['State', statuses[status]],
+  ['By', partyOf(visit, hold)],
+  ['Since', timeHtml(createdAt)],
+  [isActive ? 'Until' : 'Ended', timeHtml(endedAt ?? expiresAt)],
+  ['Note', note === null ? undefined : html`<bdi>${note}</bdi>`],
+])}
+${
+  isActive &&
+  html`<h2>Release</h2>
+<p>The animals are available to others again.</p>
+${form(visit, { action, submit: 'End the hold' }, etag)}`
+}
+${
+  isActive &&
+  hold.accountId === visit.account.id &&
+  html`<h2>Extend</h2>
+${form(
+  visit,
+  { action, submit: 'Extend the hold' },
+  html`${etag}
+${select({ name: 'period', label: 'From now', choices: choicesOf(Object.fromEntries(Object.keys(periods).map(name => [name, name])), 'a day') })}`,
+)}`
+}
+<p><a href="${PATH}">Holds and orders</a></p>`,
+  };
+}

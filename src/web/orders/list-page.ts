@@ -1,0 +1,88 @@
+import { nowOf } from '../../access/deployment.ts';
+import { type Html, html, timeHtml } from '../../lib/html/html.ts';
+import type { HoldRow } from '../../model/hold.ts';
+import { type OrderStatus, petIdsOf } from '../../model/order.ts';
+import { listHolds } from '../../store/holds/list.ts';
+import { listOrders } from '../../store/orders/list.ts';
+import type { OrderWithSteps } from '../../store/orders/rows.ts';
+import { listPage, pageLinks } from '../lists.ts';
+import { type AccountVisit, accountPage } from '../page.ts';
+import { badge, type Columns, table } from '../parts.ts';
+import { petLinks, petsNamed } from '../pets/names.ts';
+
+export const PATH = '/shelter/orders';
+
+/** The most active holds that are shown. */
+const HOLDS_SHOWN = 50;
+
+/** The orders and the holds of the animals of the account, and those that it placed. */
+export const ordersPage = accountPage({
+  path: PATH,
+  title: 'Holds and orders',
+  menu: 'account',
+  async show(visit) {
+    const { deployment, query } = visit;
+    const isAll = query.get('show') === 'all';
+    const [{ database }, now, actor] = [deployment, nowOf(deployment), actorOf(visit)];
+    const orders = await listOrders(
+      database,
+      actor,
+      isAll ? { newestFirst: true } : { status: ['placed', 'approved'] },
+      listPage(visit),
+      now,
+    );
+    const page = { ...listPage(visit, HOLDS_SHOWN), cursor: undefined };
+    const holds = await listHolds(database, actor, { status: ['active'] }, page, now);
+    const ids = [...orders.rows.flatMap(petIdsOf), ...holds.rows.flatMap(({ petIds }) => petIds)];
+    const pets = await petsNamed(visit, ids);
+    const orderColumns: Columns<OrderWithSteps> = {
+      Animals: order => petLinks(petIdsOf(order), pets),
+      State: stateOf,
+      By: order => partyOf(visit, order),
+      Ordered: ({ createdAt }) => timeHtml(createdAt),
+      Order: ({ id }) => html`<a href="${PATH}/${id}">Order ${id}</a>`,
+    };
+    const holdColumns: Columns<HoldRow> = {
+      Animals: ({ petIds }) => petLinks(petIds, pets),
+      Until: ({ expiresAt }) => timeHtml(expiresAt),
+      By: hold => partyOf(visit, hold),
+      Hold: ({ id }) => html`<a href="/shelter/holds/${id}">Hold ${id}</a>`,
+    };
+    const tab = (href: string, text: string, isCurrent: boolean) =>
+      html`<a href="${href}"${isCurrent && html` aria-current="page"`}>${text}</a>`;
+    return {
+      description: 'Who has reserved or ordered which animals, and what is to be done.',
+      body: html`<h2>Orders</h2>
+<nav class="tabs" aria-label="Orders">${tab(PATH, 'Open', !isAll)}${tab(`${PATH}?show=all`, 'All', isAll)}</nav>
+${table('Orders', orderColumns, orders.rows, isAll ? 'No one has ordered an animal.' : 'No order waits for you.')}
+${pageLinks(visit, orders)}
+<h2>On hold</h2>
+${table('On hold', holdColumns, holds.rows, 'No animal is on hold.')}
+${holds.next !== undefined && html`<p class="hint">These are the first ${HOLDS_SHOWN}.</p>`}`,
+    };
+  },
+});
+
+/** Returns the actor of a reader or a change: the account, without the rights of an admin. */
+export function actorOf({ account }: AccountVisit) {
+  return { accountId: account.id, admin: false };
+}
+
+/** Returns who placed an order or a hold. */
+export function partyOf({ account }: AccountVisit, { accountId }: { readonly accountId: number }): string {
+  return accountId === account.id ? 'You' : `Account ${accountId}`;
+}
+
+const states: Readonly<Record<OrderStatus, Html>> = {
+  placed: badge('warn', 'To approve'),
+  approved: badge('warn', 'To hand over'),
+  delivered: badge('good', 'Handed over'),
+  returned: badge('', 'Returned'),
+  cancelled: badge('', 'Cancelled'),
+  expired: badge('', 'Expired'),
+};
+
+/** Returns the state of an order in words, and the end of a placed one. */
+export function stateOf({ status, expiresAt }: OrderWithSteps): Html {
+  return html`${states[status as OrderStatus]}${status === 'placed' && html` until ${timeHtml(expiresAt!)}`}`;
+}

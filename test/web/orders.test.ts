@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { Browser } from 'playwright-core';
+import type { IssuedKey } from '../../src/model/key.ts';
+import { type Reply, send, serve, type TestService } from '../support/serving.ts';
+import { assertFits, follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
+import { signedIn } from './session.ts';
+
+describe('holds and orders of a shelter', { skip: skipBrowser }, () => {
+  let service: TestService;
+  let browser: Browser;
+  let origin: string;
+  before(async () => {
+    service = await serve();
+    browser = await launchBrowser();
+    origin = new URL(service.urls.production).origin;
+  });
+  after(async () => {
+    await browser?.close();
+    await service?.stop();
+  });
+
+  async function post(path: string, key: IssuedKey, body: object): Promise<Reply['body']> {
+    const reply = await send(service.urls.production + path, { method: 'POST', key, body });
+    assert.ok(reply.status < 300, JSON.stringify(reply.body));
+    return reply.body;
+  }
+
+  /** Returns a shelter with an animal, and a customer who is signed in and has a key. */
+  async function parties(name: string) {
+    const [owner, customer] = [await signedIn(service), await signedIn(service)];
+    const ownerKey = await service.newKey({ accountId: owner.accountId });
+    const customerKey = await service.newKey({ accountId: customer.accountId });
+    const { id: petId } = await post('/pets', ownerKey, { name, categoryId: 2 });
+    const status = async () => (await send(`${service.urls.production}/pets/${petId}`, { key: ownerKey })).body.status;
+    return { owner, customer, ownerKey, customerKey, petId, status };
+  }
+
+  const etagIn = ({ text }: Reply) => /name="etag" value="([^"]*)"/.exec(text)![1]!.replaceAll(/&(quot|#34);/g, '"');
+
+  it('take an order from its approval to the return of the animal', async () => {
+    const { owner, customer, customerKey, petId, status } = await parties('Bella');
+    const order = await post('/store/orders', customerKey, { petId, note: 'For my <b>mother</b>' });
+    const page = await owner.newPage(browser);
+    await page.goto(`${origin}/shelter/orders`);
+    assert.match(await page.locator('tbody').innerText(), /Bella\s+To approve until .*\s+Account \d+/);
+    assert.deepEqual(await violationsOn(page), []);
+    await assertFits(page, 'the list');
+    await follow(page.getByRole('link', { name: `Order ${order.id}` }));
+    await page.getByText('For my <b>mother</b>').waitFor();
+    assert.deepEqual(await violationsOn(page), []);
+    await assertFits(page, 'an order');
+    const take = async (step: string, note: string) => {
+      await page.getByLabel(step).check();
+      await page.getByLabel('Note').fill(note);
+      await follow(page.getByRole('button', { name: 'Save' }));
+    };
+    await take('Approve', 'Come on Sunday');
+    assert.equal(await page.getByRole('status').innerText(), 'Approved.');
+    await take('Hand over', '');
+    assert.equal(await status(), 'sold');
+    await page.getByLabel('Available to others at once').uncheck();
+    await take('Take back', 'Allergy');
+    assert.equal(await status(), 'pending');
+    const history = (await page.locator('ol').innerText()).replace(/, \d+ \w+ \d+, \d\d:\d\d UTC/g, '').split(/\n+/);
+    assert.deepEqual(history, [
+      'Ordered',
+      'For my <b>mother</b>',
+      'Approved',
+      'Come on Sunday',
+      'Handed over',
+      'Returned',
+      'Allergy',
+    ]);
+    assert.equal(await page.getByRole('button', { name: 'Save' }).count(), 0);
+    await page.goto(`${origin}/shelter/orders`);
+    await page.getByText('No order waits for you.').waitFor();
+    await follow(page.getByRole('link', { name: 'All', exact: true }));
+    assert.match(await page.locator('tbody').innerText(), /Returned/);
+    await page.context().close();
+    assert.match((await customer.open(`/shelter/orders/${order.id}`)).text, /Come on Sunday/);
+  });
+
+  it('let the customer cancel an order, and do nothing else', async () => {
+    const { owner, customer, customerKey, petId, status } = await parties('Tom');
+    const { id } = await post('/store/orders', customerKey, { petId });
+    const path = `/shelter/orders/${id}`;
+    const etag = async () => etagIn(await owner.open(path));
+    const refused = await customer.submit(path, { step: 'approval', etag: await etag() });
+    assert.match(refused.text, /only that account or an admin can take this step/);
+    assert.doesNotMatch((await customer.open(path)).text, /value="approval"/);
+    const before = await etag();
+    assert.equal(
+      (await owner.submit(path, { step: 'approval', etag: before })).headers['location'],
+      `${path}?done=approval`,
+    );
+    // The customer's page is older than the approval.
+    const stale = await customer.submit(path, { step: 'cancellation', etag: before });
+    assert.equal(stale.status, 422);
+    assert.match(stale.text, /The order has changed since/);
+    assert.equal(await status(), 'pending');
+    await customer.submit(path, { step: 'cancellation', etag: await etag() });
+    assert.equal(await status(), 'available');
+    for (const step of ['', 'x', '__proto__']) {
+      assert.match((await owner.submit(path, { step })).text, /Choose a step/);
+    }
+  });
+
+  it('show a hold to both parties; its holder extends it, and the owner ends it', async () => {
+    const { owner, customer, customerKey, petId, status } = await parties('Minka');
+    const { id } = await post('/holds', customerKey, { petId, note: 'Until the visit' });
+    const path = `/shelter/holds/${id}`;
+    assert.match((await owner.open('/shelter/orders')).text, new RegExp(`Hold ${id}`));
+    assert.doesNotMatch((await owner.open(path)).text, /Extend the hold/);
+    const page = await customer.newPage(browser);
+    await page.goto(origin + path);
+    const until = async () => await page.locator('dt:has-text("Until") + dd time').getAttribute('datetime');
+    const before = await until();
+    await page.getByLabel('From now').selectOption('3 days');
+    await follow(page.getByRole('button', { name: 'Extend the hold' }));
+    assert.ok(Date.parse((await until())!) > Date.parse(before!) + 86_400_000);
+    assert.deepEqual(await violationsOn(page), []);
+    await assertFits(page, 'a hold');
+    await page.context().close();
+    const etag = etagIn(await owner.open(path));
+    assert.equal((await owner.submit(path, { etag })).headers['location'], `${path}?done=released`);
+    assert.equal(await status(), 'available');
+    const after = (await owner.open(path)).text;
+    assert.match(after, /Released/);
+    assert.doesNotMatch(after, /End the hold/);
+  });
+
+  it('show nothing to others', async () => {
+    const { customerKey, petId } = await parties('Max');
+    const { id: order } = await post('/store/orders', customerKey, { petId });
+    const { customerKey: holder, petId: held } = await parties('Leo');
+    const { id: hold } = await post('/holds', holder, { petId: held });
+    const stranger = await signedIn(service);
+    for (const path of [
+      `/shelter/orders/${order}`,
+      `/shelter/holds/${hold}`,
+      '/shelter/orders/0',
+      '/shelter/holds/x',
+    ]) {
+      assert.equal((await stranger.open(path)).status, 404, path);
+    }
+    const list = (await stranger.open('/shelter/orders?show=all')).text;
+    assert.match(list, /No one has ordered an animal/);
+    assert.match(list, /No animal is on hold/);
+  });
+});
