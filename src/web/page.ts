@@ -87,6 +87,11 @@ export interface AccountVisit extends Visit {
   readonly origin: SessionOrigin;
 }
 
+/** Returns the actor of a reader or a change: the account itself, without the rights of an admin. */
+export function ownActor({ account }: AccountVisit) {
+  return { accountId: account.id, admin: false };
+}
+
 export type PageResult = View | Redirect | Download;
 
 /** The errors of a submitted form by field; the key '' has those of the whole form. */

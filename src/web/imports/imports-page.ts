@@ -14,8 +14,9 @@ import { type ImportOptions, type ImportRow, importTitle } from '../../store/imp
 import { activateImport, cancelImport, getImport, importPreviewed, listImports } from '../../store/imports/imports.ts';
 import { receiveImport } from '../../store/imports/receive.ts';
 import { choices, choicesOf, errorText, field, select } from '../forms.ts';
+import { found } from '../found.ts';
 import { idOf, listPage, pageLinks } from '../lists.ts';
-import { type AccountVisit, accountPage, type View } from '../page.ts';
+import { type AccountVisit, accountPage, ownActor, type View } from '../page.ts';
 import { type Columns, table } from '../parts.ts';
 import { countsText, dateOrderTitles, importView, stateBadge } from './import-view.ts';
 
@@ -59,7 +60,7 @@ export const importPage = accountPage({
     const confirmRemovals = idOf(visit.form.get('removals')) ?? null;
     try {
       await deployment.database.write(
-        tx => importPreviewed(tx, actorOf(visit), row.id, { origin, confirmRemovals, bounds: deployment.bounds }),
+        tx => importPreviewed(tx, ownActor(visit), row.id, { origin, confirmRemovals, bounds: deployment.bounds }),
         origin,
       );
     } catch (error) {
@@ -77,7 +78,7 @@ export const cancelImportPage = accountPage({
   async submit(visit) {
     const row = await ownImport(visit);
     if (row === undefined) return undefined;
-    await visit.deployment.database.write(tx => cancelImport(tx, actorOf(visit), row.id), visit.origin);
+    await visit.deployment.database.write(tx => cancelImport(tx, ownActor(visit), row.id), visit.origin);
     return { location: `/shelter/imports/${row.id}` };
   },
 });
@@ -154,7 +155,7 @@ const columns: Columns<ImportRow> = {
 
 async function listView(visit: AccountVisit, sent = nothingSent): Promise<View> {
   const { deployment, account } = visit;
-  const found = await listImports(deployment.database, account.id, listPage(visit, ROWS));
+  const page = await listImports(deployment.database, account.id, listPage(visit, ROWS));
   const rowsToday = await rowsImported(deployment.database, account.id, nowOf(deployment));
   const rowsMax = boundOf(deployment.bounds, account, 'importedRows');
   return {
@@ -162,9 +163,9 @@ async function listView(visit: AccountVisit, sent = nothingSent): Promise<View> 
     errors: sent.errors,
     body: html`${uploadForm(visit, sent)}
 <h2>Past imports</h2>
-${table('Past imports', columns, found.rows, 'Nothing has been imported yet.')}
+${table('Past imports', columns, page.rows, 'Nothing has been imported yet.')}
 <p class="hint">Your imports have changed ${countText(rowsToday)} of ${countText(rowsMax)} rows today (UTC). The last ${IMPORTS_KEPT} imports are kept, for ${durationIn('day', IMPORTS_KEPT_MS)}.</p>
-${pageLinks(visit, found)}`,
+${pageLinks(visit, page)}`,
   };
 }
 
@@ -209,18 +210,7 @@ function mebibytes(bytes: number): string {
 /** Returns the import of the path; `undefined` if the account has no such import. */
 async function ownImport(visit: AccountVisit): Promise<ImportRow | undefined> {
   const id = idOf(visit.parameters['importId']);
-  if (id === undefined) return undefined;
-  try {
-    return await getImport(visit.deployment.database, actorOf(visit), id);
-  } catch (error) {
-    if (error instanceof Problem && error.code === 'import_not_found') return undefined;
-    throw error;
-  }
-}
-
-/** An account sees its own imports here, also as an admin. */
-function actorOf({ account }: AccountVisit) {
-  return { accountId: account.id, admin: false };
+  return id === undefined ? undefined : found(getImport(visit.deployment.database, ownActor(visit), id));
 }
 
 /**

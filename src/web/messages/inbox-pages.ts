@@ -1,12 +1,12 @@
 import { mailtoUrl } from '../../lib/email.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
-import { Problem } from '../../lib/http/problem.ts';
 import { idOf, type MessageRow, messageIdOf } from '../../model/message.ts';
 import { listEveryMessage } from '../../store/messages/list.ts';
 import { getMessage } from '../../store/messages/messages.ts';
 import { visitorPartsOf } from '../../store/visitor-messages/visitor-messages.ts';
+import { found } from '../found.ts';
 import { listPage, pageLinks } from '../lists.ts';
-import { type AccountVisit, accountPage } from '../page.ts';
+import { type AccountVisit, accountPage, ownActor } from '../page.ts';
 import { badge, facts, table } from '../parts.ts';
 import { petLink, petsNamed } from '../pets/names.ts';
 import { excerpt } from './excerpt.ts';
@@ -21,8 +21,8 @@ export const inboxPage = accountPage({
   async show(visit) {
     const { deployment, account } = visit;
     const inbox = { accountId: account.id, box: 'inbox', newestFirst: true } as const;
-    const found = await listEveryMessage(deployment.database, inbox, listPage(visit));
-    const pets = await petsOf(visit, found.rows);
+    const page = await listEveryMessage(deployment.database, inbox, listPage(visit));
+    const pets = await petsOf(visit, page.rows);
     const columns = {
       Message: (message: MessageRow) =>
         html`<a href="${PATH}/${messageIdOf(message.id)}"><bdi>${excerpt(textOf(message))}</bdi></a>`,
@@ -33,8 +33,8 @@ export const inboxPage = accountPage({
     const empty = 'No one has written to you. Questions that people ask on the pages of your animals arrive here.';
     return {
       description: 'What people ask about your animals.',
-      body: html`${table('Messages', columns, found.rows, empty)}
-${pageLinks(visit, found)}`,
+      body: html`${table('Messages', columns, page.rows, empty)}
+${pageLinks(visit, page)}`,
     };
   },
 });
@@ -64,16 +64,12 @@ ${replyTo !== null && html`<p><a class="button" href="${mailtoUrl(replyTo, name 
   },
 });
 
-async function ownMessage({ deployment, account, parameters }: AccountVisit): Promise<MessageRow | undefined> {
+async function ownMessage(visit: AccountVisit): Promise<MessageRow | undefined> {
+  const { deployment, account, parameters } = visit;
   const id = parameters['messageId']!;
   if (!/^msg_[1-9]\d{0,14}$/.test(id)) return undefined;
-  try {
-    const message = await getMessage(deployment.database, { accountId: account.id, admin: false }, idOf(id));
-    return message.toAccountId === account.id ? message : undefined;
-  } catch (error) {
-    if (error instanceof Problem && error.status === 404) return undefined;
-    throw error;
-  }
+  const message = await found(getMessage(deployment.database, ownActor(visit), idOf(id)));
+  return message?.toAccountId === account.id ? message : undefined;
 }
 
 function petsOf(visit: AccountVisit, messages: readonly MessageRow[]): ReturnType<typeof petsNamed> {

@@ -6,11 +6,12 @@ import { DAY_MS, formatTime, HOUR_MS } from '../../lib/time.ts';
 import type { HoldRow } from '../../model/hold.ts';
 import { extendHold, getHold, releaseHold } from '../../store/holds/holds.ts';
 import { checkOf, choicesOf, doneNotice, form, select } from '../forms.ts';
+import { found } from '../found.ts';
 import { idOf } from '../lists.ts';
-import { type AccountVisit, accountPage, type View } from '../page.ts';
+import { type AccountVisit, accountPage, ownActor, type View } from '../page.ts';
 import { badge, facts } from '../parts.ts';
 import { petLinks, petsNamed } from '../pets/names.ts';
-import { actorOf, PATH, partyOf } from './list-page.ts';
+import { PATH, partyOf } from './list-page.ts';
 
 const statuses = {
   active: badge('warn', 'On hold'),
@@ -41,7 +42,7 @@ export const holdPage = accountPage({
     const hold = await visibleHold(visit);
     if (hold === undefined) return undefined;
     const { deployment, origin, form: sent } = visit;
-    const actor = actorOf(visit);
+    const actor = ownActor(visit);
     const check = checkOf(visit, 'hold');
     const period = periods[sent.get('period') ?? ''];
     try {
@@ -62,14 +63,8 @@ export const holdPage = accountPage({
 
 async function visibleHold(visit: AccountVisit): Promise<HoldRow | undefined> {
   const id = idOf(visit.parameters['holdId']);
-  if (id === undefined) return undefined;
   const { deployment } = visit;
-  try {
-    return await getHold(deployment.database, actorOf(visit), id, nowOf(deployment));
-  } catch (error) {
-    if (error instanceof Problem && error.code === 'hold_not_found') return undefined;
-    throw error;
-  }
+  return id === undefined ? undefined : found(getHold(deployment.database, ownActor(visit), id, nowOf(deployment)));
 }
 
 async function holdView(visit: AccountVisit, hold: HoldRow, error?: string): Promise<View> {

@@ -6,7 +6,7 @@ import { listHolds } from '../../store/holds/list.ts';
 import { listOrders } from '../../store/orders/list.ts';
 import type { OrderWithSteps } from '../../store/orders/rows.ts';
 import { listPage, pageLinks } from '../lists.ts';
-import { type AccountVisit, accountPage } from '../page.ts';
+import { type AccountVisit, accountPage, ownActor } from '../page.ts';
 import { badge, type Columns, table } from '../parts.ts';
 import { petLinks, petsNamed } from '../pets/names.ts';
 
@@ -23,7 +23,7 @@ export const ordersPage = accountPage({
   async show(visit) {
     const { deployment, query } = visit;
     const isAll = query.get('show') === 'all';
-    const [{ database }, now, actor] = [deployment, nowOf(deployment), actorOf(visit)];
+    const [{ database }, now, actor] = [deployment, nowOf(deployment), ownActor(visit)];
     const orders = await listOrders(
       database,
       actor,
@@ -62,11 +62,6 @@ ${holds.next !== undefined && html`<p class="hint">These are the first ${HOLDS_S
     };
   },
 });
-
-/** Returns the actor of a reader or a change: the account, without the rights of an admin. */
-export function actorOf({ account }: AccountVisit) {
-  return { accountId: account.id, admin: false };
-}
 
 /** Returns who placed an order or a hold. */
 export function partyOf({ account }: AccountVisit, { accountId }: { readonly accountId: number }): string {

@@ -8,12 +8,13 @@ import { getOrder } from '../../store/orders/orders.ts';
 import { type OrderWithSteps, orderOf } from '../../store/orders/rows.ts';
 import { approveOrder, cancelOrder, deliverOrder, returnOrder, type TakeStep } from '../../store/orders/steps.ts';
 import { checkOf, choices, doneNotice, form, textArea } from '../forms.ts';
+import { found } from '../found.ts';
 import { idOf } from '../lists.ts';
-import { type AccountVisit, accountPage, type View } from '../page.ts';
+import { type AccountVisit, accountPage, ownActor, type View } from '../page.ts';
 import { facts } from '../parts.ts';
 import { petLinks, petsNamed } from '../pets/names.ts';
 import { priceText } from '../pets/parts.ts';
-import { actorOf, PATH, partyOf, stateOf } from './list-page.ts';
+import { PATH, partyOf, stateOf } from './list-page.ts';
 
 /** A step of an order in words: its button, what it means, and the text about a step that was taken. */
 interface Step {
@@ -71,7 +72,7 @@ export const orderPage = accountPage({
     const body = { ...(note !== '' && { note }), ...(name === 'return' && { ready: sent.get('ready') === 'yes' }) };
     try {
       const take = steps[name].take;
-      await deployment.database.write(tx => take(tx, actorOf(visit), order.id, body, checkOf(visit, 'order')), origin);
+      await deployment.database.write(tx => take(tx, ownActor(visit), order.id, body, checkOf(visit, 'order')), origin);
       return { location: `${PATH}/${order.id}?done=${name}` };
     } catch (error) {
       if (!(error instanceof Problem) || error.status >= 500) throw error;
@@ -82,19 +83,13 @@ export const orderPage = accountPage({
 
 async function visibleOrder(visit: AccountVisit): Promise<OrderWithSteps | undefined> {
   const id = idOf(visit.parameters['orderId']);
-  if (id === undefined) return undefined;
   const { deployment } = visit;
-  try {
-    return await getOrder(deployment.database, actorOf(visit), id, nowOf(deployment));
-  } catch (error) {
-    if (error instanceof Problem && error.code === 'order_not_found') return undefined;
-    throw error;
-  }
+  return id === undefined ? undefined : found(getOrder(deployment.database, ownActor(visit), id, nowOf(deployment)));
 }
 
 async function orderView(visit: AccountVisit, order: OrderWithSteps, error?: string): Promise<View> {
   const { id, accountId, ownerId, note, createdAt } = order;
-  const { price } = orderOf(order, actorOf(visit));
+  const { price } = orderOf(order, ownActor(visit));
   const pets = await petsNamed(visit, petIdsOf(order));
   const isOwner = ownerId === visit.account.id;
   const possible = stepNames.filter(name => {

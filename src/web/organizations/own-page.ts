@@ -15,7 +15,7 @@ import type { Reader } from '../../model/schema.ts';
 import { findOrganization, replaceOrganization, updateOrganization } from '../../store/organizations/organizations.ts';
 import { locationOfPostalCode } from '../../store/places/postal-codes.ts';
 import { checkOf, form, notice } from '../forms.ts';
-import { type AccountVisit, accountPage, type View } from '../page.ts';
+import { type AccountVisit, accountPage, ownActor, type View } from '../page.ts';
 import { ownPhotosView } from '../photos/own-photos.ts';
 import { LONG_FORM_BYTES_MAX, readChecked, SchemaForm, type Texts, wordsOf } from '../schema-form.ts';
 
@@ -70,7 +70,7 @@ export const ownOrganizationPage = accountPage({
     const texts = await withPlace(deployment.database, organizationForm.textsIn(visit.form), shown);
     const changes = organizationForm.changesIn(texts, shown);
     if (own !== undefined && Object.keys(changes).length === 0) return SAVED;
-    const actor = { accountId: account.id, admin: false };
+    const actor = ownActor(visit);
     const check = checkOf(visit, 'organization');
     try {
       await deployment.database.write(

@@ -11,9 +11,10 @@ import { categoriesWithin, categoryPaths } from '../../store/categories/paths.ts
 import { listPets } from '../../store/pets/list.ts';
 import { createPet, deletePet, getPet, updatePet } from '../../store/pets/pets.ts';
 import { checkOf, doneNotice, form, notice } from '../forms.ts';
+import { found } from '../found.ts';
 import { idOf, listPage, pageLinks } from '../lists.ts';
 import { changeOnce, onceField } from '../once.ts';
-import { type AccountVisit, accountPage, type View } from '../page.ts';
+import { type AccountVisit, accountPage, ownActor, type View } from '../page.ts';
 import { type Columns, table } from '../parts.ts';
 import { ownPhotosView } from '../photos/own-photos.ts';
 import { LONG_FORM_BYTES_MAX, readChecked, type Texts } from '../schema-form.ts';
@@ -28,8 +29,8 @@ export const ownAnimalsPage = accountPage({
   async show(visit) {
     const { deployment, account } = visit;
     const filter = { ownerId: account.id, sort: '-id' } as const;
-    const found = await listPets(deployment.database, filter, listPage(visit), nowOf(deployment), 'full');
-    const isFirst = found.rows.length === 0 && !visit.query.has('cursor');
+    const page = await listPets(deployment.database, filter, listPage(visit), nowOf(deployment), 'full');
+    const isFirst = page.rows.length === 0 && !visit.query.has('cursor');
     return {
       description: 'Add and edit the animals of this account.',
       styles: isFirst ? ['animals.css'] : [],
@@ -38,8 +39,8 @@ ${
   isFirst
     ? noAnimalsView
     : html`${beginLinks}
-${table('Your animals', columns, found.rows, 'There are no further animals.')}
-${pageLinks(visit, found)}`
+${table('Your animals', columns, page.rows, 'There are no further animals.')}
+${pageLinks(visit, page)}`
 }`,
     };
   },
@@ -94,7 +95,7 @@ export const ownAnimalPage = accountPage({
     return saved(visit, texts, pet, async () => {
       const patch = readChecked<PetPatch>(petPatch, changesIn(texts, textsOf(pet)));
       if (Object.keys(patch).length === 0) return 'yes';
-      const actor = { accountId: account.id, admin: false };
+      const actor = ownActor(visit);
       const categories = newCategoriesOf(deployment, account);
       await deployment.database.write(
         tx => updatePet(tx, actor, pet.id, patch, categories, checkOf(visit, 'animal')),
@@ -119,8 +120,8 @@ export const deleteAnimalPage = accountPage({
   async submit(visit) {
     const pet = await ownPet(visit);
     if (pet === undefined) return undefined;
-    const { deployment, account, origin } = visit;
-    const actor = { accountId: account.id, admin: false };
+    const { deployment, origin } = visit;
+    const actor = ownActor(visit);
     try {
       await deployment.database.write(tx => deletePet(tx, actor, pet.id, checkOf(visit, 'animal')), origin);
       return { location: '/shelter/animals?deleted=yes' };
@@ -179,15 +180,9 @@ async function saved(
 /** Returns the animal of the path; `undefined` if the account has no such animal. */
 async function ownPet({ deployment, account, parameters }: AccountVisit): Promise<FullPet | undefined> {
   const id = idOf(parameters['petId']);
-  if (id === undefined) return undefined;
-  try {
-    const row = await getPet(deployment.database, id, nowOf(deployment));
-    // Omit an age that derives from the date of birth: a form that sends it back would store it.
-    return row.accountId === account.id ? petValues.fullOf(row) : undefined;
-  } catch (error) {
-    if (error instanceof Problem && error.code === 'pet_not_found') return undefined;
-    throw error;
-  }
+  const row = id && (await found(getPet(deployment.database, id, nowOf(deployment))));
+  // Omit an age that derives from the date of birth: a form that sends it back would store it.
+  return row && row.accountId === account.id ? petValues.fullOf(row) : undefined;
 }
 
 async function formView(visit: AccountVisit, texts: Texts, pet?: FullPet, error?: Problem): Promise<View> {

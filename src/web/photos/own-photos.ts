@@ -18,7 +18,7 @@ import { deletePhoto, updatePhoto } from '../../store/photos/photos.ts';
 import { addReceived, receivePhoto } from '../../store/photos/receive.ts';
 import { checkOf, form, notice } from '../forms.ts';
 import { idOf } from '../lists.ts';
-import { type AccountVisit, accountPage, type View, type WebPage } from '../page.ts';
+import { type AccountVisit, accountPage, ownActor, type View, type WebPage } from '../page.ts';
 import { photoView, type WithPhotos } from './photo-view.ts';
 
 /** The pages with the forms for the photos of one kind of holder. */
@@ -80,13 +80,10 @@ function photosIn({ request }: AccountVisit, segments: number): string {
   return `${request.path.split('/').slice(0, -segments).join('/')}#photos`;
 }
 
-async function addPhoto<Row extends HolderRow>(
-  holders: PhotoHolders<Row>,
-  { deployment, account, origin, file }: AccountVisit,
-  id: number,
-) {
+async function addPhoto<Row extends HolderRow>(holders: PhotoHolders<Row>, visit: AccountVisit, id: number) {
+  const { deployment, account, origin, file } = visit;
   if (file === undefined) throw problem('invalid_photo', 'The form has no file.');
-  const uploader = { accountId: account.id, admin: false, plan: account.plan };
+  const uploader = { ...ownActor(visit), plan: account.plan };
   return receivePhoto(deployment, holders, uploader, id, file, async (_, store) => {
     const photo = await store();
     let previousEtag: string | undefined;
@@ -102,9 +99,9 @@ async function addPhoto<Row extends HolderRow>(
 }
 
 async function changePhoto<Row extends HolderRow>(holders: PhotoHolders<Row>, visit: AccountVisit, id: number) {
-  const { deployment, account, origin, form, parameters } = visit;
+  const { deployment, origin, form, parameters } = visit;
   const photoId = parameters['photoId']!;
-  const actor = { accountId: account.id, admin: false };
+  const actor = ownActor(visit);
   const check = checkOf(visit, holders.noun);
   if (form.get('delete') === 'yes') {
     await deployment.database.write(tx => deletePhoto(tx, holders, actor, id, photoId, check), origin);
