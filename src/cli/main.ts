@@ -6,6 +6,7 @@ import { UserError } from '../lib/user-error.ts';
 import { readConfig } from '../model/config.ts';
 import { type CommandOutput, type Terminal, UsageError } from './command.ts';
 import { commandNamed, findCommand } from './commands.ts';
+import { importByUrl } from './import-by-url.ts';
 import { escapeJson, escapeLine, escapeText, flushed, openTerminal } from './terminal.ts';
 import { parseUsage } from './usage.ts';
 
@@ -57,6 +58,7 @@ export function messageOf(error: unknown): string {
 }
 
 if (import.meta.main) {
+  importByUrl();
   const terminal = openTerminal(process);
   process.on('uncaughtException', error => {
     terminal.printError(messageOf(error));
