@@ -7,6 +7,7 @@ import { registerHooks } from 'node:module';
 export function importByUrl(): void {
   registerHooks({
     resolve(specifier, context, nextResolve) {
+      if (specifier.startsWith('node:')) return { url: specifier, format: 'builtin', shortCircuit: true };
       // `require` completes file names, so it needs Node's own resolution.
       if (!specifier.startsWith('.') || !context.conditions.includes('import')) return nextResolve(specifier, context);
       const url = new URL(specifier, context.parentURL).href;

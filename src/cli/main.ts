@@ -1,4 +1,3 @@
-import process from 'node:process';
 import { systemClock } from '../lib/clock.ts';
 import { Problem } from '../lib/http/problem.ts';
 import { StorageError } from '../lib/storage/database.ts';

@@ -1,5 +1,4 @@
 import { relative } from 'node:path';
-import process from 'node:process';
 
 export { withTimes } from '../lib/time.ts';
 

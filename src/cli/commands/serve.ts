@@ -1,5 +1,4 @@
 import { flushCompileCache } from 'node:module';
-import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BoundedLineWriter } from '../../lib/line-writer.ts';
 import type { Log } from '../../lib/log.ts';
