@@ -86,13 +86,14 @@ export function list(rows: readonly (readonly [name: string, value: string])[]):
 /** Returns how many columns a text without terminal sequences occupies: two per East Asian character and emoji. */
 export function widthOf(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
+  // Splits text into user-perceived characters: a family of four is one emoji. Created for the first such text.
+  graphemes ??= new Intl.Segmenter('en', { granularity: 'grapheme' });
   let width = 0;
   for (const { segment } of graphemes.segment(text)) width += widthOfGrapheme(segment);
   return width;
 }
 
-/** Splits text into user-perceived characters: a family of four is one emoji. */
-const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
+let graphemes: Intl.Segmenter | undefined;
 
 function widthOfGrapheme(grapheme: string): number {
   if (emoji.test(grapheme)) return 2;

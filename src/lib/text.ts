@@ -109,9 +109,9 @@ const notInWords = /[^\p{L}\p{N}]+/u;
 const notInAsciiWords = /[^a-z0-9]+/;
 const WORD_LENGTH_MAX = 40;
 
-/** Returns a whole number as people read it: `10,000`. */
+/** Returns a number as people read it: `10,000`. The first `toLocaleString` of a process would load its languages. */
 export function countText(count: number): string {
-  return count.toLocaleString('en');
+  return String(count).replace(/(?<!\.\d*)\B(?=(?:\d{3})+(?!\d))/g, ',');
 }
 
 /** Returns a text with its first letter in upper case. */
