@@ -1,8 +1,9 @@
-import Type, { type TSchema } from 'typebox';
+import type { TSchema } from 'typebox';
 import { countries, isCountry } from './countries.ts';
 import { EMAIL_LENGTH_MAX, EMAIL_PATTERN, isEmail } from './email.ts';
 import { countText, lineRules, NOTE_LENGTH_MAX, nameRules, noteRules, type TextRules } from './text.ts';
 import { formatTime, parseTime, TIME_LENGTH_MAX } from './time.ts';
+import { Type } from './type.ts';
 import { WEB_URL_LENGTH_MAX, WEB_URL_PATTERN, webUrlError } from './web-url.ts';
 
 /** Returns the schema of an id: a whole number from 1 upward. */

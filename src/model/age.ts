@@ -1,5 +1,5 @@
-import Type, { type Static } from 'typebox';
 import { DAY_MS } from '../lib/time.ts';
+import { type Static, Type } from '../lib/type.ts';
 
 /** The age at which each stage of life ends: the stages that shelter software uses for all species. */
 const BABY_MONTHS = 6;

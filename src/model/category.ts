@@ -1,4 +1,3 @@
-import Type, { type Static } from 'typebox';
 import { columnsFor } from '../lib/fields/columns.ts';
 import {
   booleanAsInteger,
@@ -15,6 +14,7 @@ import { idSchema, lineSchema, timeSchema } from '../lib/schemas.ts';
 import { sql } from '../lib/storage/query.ts';
 import { NAME_LENGTH_MAX, spelled } from '../lib/text.ts';
 import { formatTime, parseTime } from '../lib/time.ts';
+import { type Static, Type } from '../lib/type.ts';
 import type { Noun } from './noun.ts';
 import { CATEGORY_LEVELS_MAX } from './rules.ts';
 

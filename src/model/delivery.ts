@@ -1,4 +1,3 @@
-import Type, { type Static } from 'typebox';
 import { columnsFor } from '../lib/fields/columns.ts';
 import { field, type PlainRowOf, type RowOf, time } from '../lib/fields/field.ts';
 import { fullSchema } from '../lib/fields/schemas.ts';
@@ -7,6 +6,7 @@ import { BODY_KEPT_BYTES } from '../lib/http/client/outcome.ts';
 import { documentedRule, idSchema, requestTimeSchema, timeSchema } from '../lib/schemas.ts';
 import { countText } from '../lib/text.ts';
 import { formatTime } from '../lib/time.ts';
+import { type Static, Type } from '../lib/type.ts';
 import { EventId, eventIdAt } from './public-event.ts';
 
 /** The id of a delivery: assigned from 1 upward, never reused. */

@@ -1,9 +1,9 @@
-import Type, { type Static } from 'typebox';
 import { field, type RowOf, type StateOf, time } from '../lib/fields/field.ts';
 import { fullSchema, newSchema, recordedSchema } from '../lib/fields/schemas.ts';
 import { eitherRule, idSchema, Note, requestTimeSchema, timeSchema } from '../lib/schemas.ts';
 import { sql } from '../lib/storage/query.ts';
 import { durationIn, formatTime } from '../lib/time.ts';
+import { type Static, Type } from '../lib/type.ts';
 import type { Noun } from './noun.ts';
 import { BONDED_MAX } from './profile.ts';
 import { HOLD_DEFAULT_MS, HOLD_MAX_MS, HOLD_MIN_MS } from './rules.ts';

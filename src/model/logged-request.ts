@@ -1,9 +1,9 @@
-import Type from 'typebox';
 import { columnsFor } from '../lib/fields/columns.ts';
 import { type Codec, field, type InsertRowOf, type RowOf, time } from '../lib/fields/field.ts';
 import { fullSchema } from '../lib/fields/schemas.ts';
 import { valuesFor } from '../lib/fields/values.ts';
 import { idSchema, timeSchema } from '../lib/schemas.ts';
+import { Type } from '../lib/type.ts';
 
 /** A duration: milliseconds in JSON, whole microseconds in the column. */
 const microseconds: Codec<number, number> = { encode: ms => Math.round(ms * 1000), decode: us => us / 1000 };

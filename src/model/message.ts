@@ -1,9 +1,9 @@
-import Type, { type Static } from 'typebox';
 import { field, type InsertRowOf, type RecordedRowOf, type RowOf, type StateOf, time } from '../lib/fields/field.ts';
 import { fullSchema, newSchema, plainSchema, recordedSchema } from '../lib/fields/schemas.ts';
 import { checkedText, documentedRule, emailSchema, idSchema, openEnum, timeSchema } from '../lib/schemas.ts';
 import { countText } from '../lib/text.ts';
 import { formatTime } from '../lib/time.ts';
+import { type Static, Type } from '../lib/type.ts';
 import type { Noun } from './noun.ts';
 
 /** The maximum length of a message, in code points. */

@@ -1,9 +1,9 @@
-import Type, { type Static } from 'typebox';
 import { field, type InsertRowOf, json, type RowOf, type StateOf, time } from '../lib/fields/field.ts';
 import { fullSchema, newSchema, recordedSchema } from '../lib/fields/schemas.ts';
 import { eitherRule, idSchema, Note, requestTimeSchema, timeSchema } from '../lib/schemas.ts';
 import { sql } from '../lib/storage/query.ts';
 import { durationIn } from '../lib/time.ts';
+import { type Static, Type } from '../lib/type.ts';
 import { differences, type Noun } from './noun.ts';
 import { Price } from './pet.ts';
 import { BONDED_MAX } from './profile.ts';

@@ -1,4 +1,3 @@
-import Type, { type Static } from 'typebox';
 import { etagOf } from '../lib/etag.ts';
 import { columnsFor } from '../lib/fields/columns.ts';
 import { booleanAsInteger, field, json, type RowOf, type StateOf, time } from '../lib/fields/field.ts';
@@ -15,6 +14,7 @@ import {
 } from '../lib/schemas.ts';
 import { sql } from '../lib/storage/query.ts';
 import { countText, foldedText, NAME_LENGTH_MAX, spelled, textRules } from '../lib/text.ts';
+import { type Static, Type } from '../lib/type.ts';
 import { WEB_URL_LENGTH_MAX } from '../lib/web-url.ts';
 import type { Noun } from './noun.ts';
 import { photoOf, photosCodec, photosSchema, RecordedPhotos } from './photo.ts';

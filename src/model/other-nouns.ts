@@ -1,7 +1,7 @@
-import Type from 'typebox';
 import { idSchema, optionalId, optionalText, timeSchema } from '../lib/schemas.ts';
 import { sql } from '../lib/storage/query.ts';
 import { durationIn } from '../lib/time.ts';
+import { Type } from '../lib/type.ts';
 import { differences, type Noun } from './noun.ts';
 import { DELIVERY_TIMEOUT_MS, IMPORTS_KEPT_MS } from './rules.ts';
 

@@ -1,4 +1,3 @@
-import Type, { type Static } from 'typebox';
 import { etagOf } from '../lib/etag.ts';
 import { columnsFor } from '../lib/fields/columns.ts';
 import { field, type RowOf, type StateOf, time } from '../lib/fields/field.ts';
@@ -14,6 +13,7 @@ import { valuesFor } from '../lib/fields/values.ts';
 import { documentedRule, idSchema, lineSchema, openEnum, optionalId, timeSchema } from '../lib/schemas.ts';
 import { sql } from '../lib/storage/query.ts';
 import { NAME_LENGTH_MAX } from '../lib/text.ts';
+import { type Static, Type } from '../lib/type.ts';
 import { ageAt } from './age.ts';
 import { CategoryId } from './category.ts';
 import type { Noun } from './noun.ts';

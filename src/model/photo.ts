@@ -1,6 +1,6 @@
-import Type, { type Static } from 'typebox';
 import type { Codec } from '../lib/fields/field.ts';
 import { lineSchema } from '../lib/schemas.ts';
+import { type Static, Type } from '../lib/type.ts';
 
 /** The square size. */
 export const SQUARE_SIZE = 450;

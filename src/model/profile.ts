@@ -1,9 +1,9 @@
-import Type, { type Static } from 'typebox';
 import { date, field, json } from '../lib/fields/field.ts';
 import { objectPatch } from '../lib/fields/schemas.ts';
 import { checkedText, documentedRule, idSchema, lineSchema, webUrlSchema } from '../lib/schemas.ts';
 import { countText, textRules } from '../lib/text.ts';
 import { parseDate } from '../lib/time.ts';
+import { type Static, Type } from '../lib/type.ts';
 import { Age } from './age.ts';
 
 /** The maximum length of an `externalId`. */

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from '../lib/type.ts';
 import { type ActionOf, type EventKind, nounEvents } from './nouns.ts';
 
 type EventType = { [Kind in EventKind]: `${Kind}.${ActionOf<Kind>}` }[EventKind];

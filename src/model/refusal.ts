@@ -1,10 +1,10 @@
-import Type from 'typebox';
 import { columnsFor } from '../lib/fields/columns.ts';
 import { type Codec, field, type RowOf, time } from '../lib/fields/field.ts';
 import { fullSchema } from '../lib/fields/schemas.ts';
 import { valuesFor } from '../lib/fields/values.ts';
 import { idSchema, timeSchema } from '../lib/schemas.ts';
 import { DAY_MS, formatTime, parseTime } from '../lib/time.ts';
+import { Type } from '../lib/type.ts';
 
 /** A UTC day: `2026-11-21` in JSON, the days since the Unix epoch in the column. */
 const utcDay: Codec<string, number> = {

@@ -1,4 +1,3 @@
-import Type, { type Static } from 'typebox';
 import { columnsFor } from '../lib/fields/columns.ts';
 import { type Codec, field, json, type RowOf, time } from '../lib/fields/field.ts';
 import { fullSchema, newSchema, patchSchema } from '../lib/fields/schemas.ts';
@@ -6,6 +5,7 @@ import { valuesFor } from '../lib/fields/values.ts';
 import { documentedRule, idParameter, idSchema, lineSchema, openEnum, timeSchema } from '../lib/schemas.ts';
 import { capitalized, NAME_LENGTH_MAX } from '../lib/text.ts';
 import { durationIn } from '../lib/time.ts';
+import { type Static, Type } from '../lib/type.ts';
 import { EventTypes } from './public-event.ts';
 import { FAILING_MAX_MS, SECRET_OVERLAP_MAX_MS, SECRET_OVERLAP_MS } from './rules.ts';
 

@@ -1,7 +1,7 @@
-import Type, { type Static } from 'typebox';
 import type { CommandOrigin, RequestOrigin, SessionOrigin } from '../../lib/origin.ts';
 import { idSchema, timeSchema } from '../../lib/schemas.ts';
 import { formatTime } from '../../lib/time.ts';
+import { type Static, Type } from '../../lib/type.ts';
 import type { Event } from '../../model/log/event.ts';
 import type { LoggedData } from '../../model/log/owners.ts';
 import { nounEvents } from '../../model/nouns.ts';

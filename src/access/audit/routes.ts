@@ -1,8 +1,8 @@
-import Type from 'typebox';
 import { SCAN_LIMIT } from '../../lib/http/pagination/paginate.ts';
 import { documentedRule, idSchema, requestTimeSchema } from '../../lib/schemas.ts';
 import { countText } from '../../lib/text.ts';
 import { DAY_MS, durationIn, parseTime } from '../../lib/time.ts';
+import { Type } from '../../lib/type.ts';
 import { EventTypes } from '../../model/public-event.ts';
 import { Refusals, refusalOf } from '../../model/refusal.ts';
 import { settingTree } from '../../model/settings.ts';

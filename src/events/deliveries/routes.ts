@@ -1,10 +1,10 @@
-import Type from 'typebox';
 import { type Deployment, listOperation, nowOf, operation } from '../../access/deployment.ts';
 import { type withIdempotency, withIdempotencyAfter } from '../../access/idempotency/idempotency.ts';
 import { authoritiesOf } from '../../access/keys/authority.ts';
 import type { Caller } from '../../lib/http/route.ts';
 import { idParameter } from '../../lib/schemas.ts';
 import { durationIn, formatTime, parseTime } from '../../lib/time.ts';
+import { Type } from '../../lib/type.ts';
 import {
   Deliveries,
   Delivery,

@@ -1,7 +1,7 @@
-import Type from 'typebox';
 import { header } from '../../lib/http/openapi/headers.ts';
 import type { WebhookRequest } from '../../lib/http/openapi/types.ts';
 import { timeSchema } from '../../lib/schemas.ts';
+import { Type } from '../../lib/type.ts';
 import { WebhookId } from '../../model/webhook.ts';
 import { eventSchemas } from '../public/event-schemas.ts';
 

@@ -1,6 +1,7 @@
-import Type, { type TSchema } from 'typebox';
+import type { TSchema } from 'typebox';
 import { recordedSchema } from '../../lib/fields/schemas.ts';
 import { optionalId, optionalText, timeSchema } from '../../lib/schemas.ts';
+import { Type } from '../../lib/type.ts';
 import { nounEvents } from '../../model/nouns.ts';
 import { EventId } from '../../model/public-event.ts';
 import { webhookFields } from '../../model/webhook.ts';

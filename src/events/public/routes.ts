@@ -1,4 +1,3 @@
-import Type from 'typebox';
 import { type Deployment, listOperation, nowOf, operation } from '../../access/deployment.ts';
 import { SCAN_LIMIT } from '../../lib/http/pagination/paginate.ts';
 import { invalidParameter } from '../../lib/http/problem.ts';
@@ -6,6 +5,7 @@ import type { Example } from '../../lib/http/route.ts';
 import { onePer } from '../../lib/one-per.ts';
 import { countText } from '../../lib/text.ts';
 import { durationIn } from '../../lib/time.ts';
+import { Type } from '../../lib/type.ts';
 import { boundOf } from '../../model/plan.ts';
 import { EventId, EventTypes, positionOf } from '../../model/public-event.ts';
 import { settingTree } from '../../model/settings.ts';

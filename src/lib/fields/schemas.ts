@@ -1,12 +1,5 @@
-import Type, {
-  type TNull,
-  type TObject,
-  type TObjectOptions,
-  type TOptional,
-  type TProperties,
-  type TSchema,
-  type TUnion,
-} from 'typebox';
+import type { TNull, TObject, TObjectOptions, TOptional, TProperties, TSchema, TUnion } from 'typebox';
+import { Type } from '../type.ts';
 import {
   type ChangesSchemaOf,
   type Field,

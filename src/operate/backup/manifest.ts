@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import Type, { type Static } from 'typebox';
 import { Check } from 'typebox/value';
+import { type Static, Type } from '../../lib/type.ts';
 import { UserError } from '../../lib/user-error.ts';
 import { migrations } from '../../model/migrations/index.ts';
 import { damageOf } from '../../model/photo-files/photo-copies.ts';

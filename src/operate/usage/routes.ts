@@ -1,8 +1,8 @@
-import Type from 'typebox';
 import { example, listOperation, nowOf, operation } from '../../access/deployment.ts';
 import { documentedRule, openEnum, requestTimeSchema, timeSchema } from '../../lib/schemas.ts';
 import { countText } from '../../lib/text.ts';
 import { durationIn, formatTime, parseTime } from '../../lib/time.ts';
+import { Type } from '../../lib/type.ts';
 import { LoggedRequests, loggedRequestOf } from '../../model/logged-request.ts';
 import { KEYS_MAX, USAGE_KEPT_MS } from './counts.ts';
 import { listRequests, REQUESTS_KEPT, REQUESTS_KEPT_MS } from './log.ts';

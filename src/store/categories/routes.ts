@@ -1,9 +1,9 @@
-import Type from 'typebox';
 import { listOperation, operation } from '../../access/deployment.ts';
 import { withIdempotency } from '../../access/idempotency/idempotency.ts';
 import { etagOf } from '../../lib/etag.ts';
 import { SCAN_LIMIT } from '../../lib/http/pagination/paginate.ts';
 import { countText, spelled } from '../../lib/text.ts';
+import { Type } from '../../lib/type.ts';
 import {
   Categories,
   Category,

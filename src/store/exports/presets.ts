@@ -1,5 +1,5 @@
-import Type, { type Static } from 'typebox';
 import { DAY_MS, parseDate } from '../../lib/time.ts';
+import { type Static, Type } from '../../lib/type.ts';
 import { asm3Columns, asm3DerivedColumns } from './asm3.ts';
 import { cellOf, cellValue, type PetColumn, type PetValues, petColumnList } from './columns.ts';
 import {

@@ -1,10 +1,10 @@
-import Type from 'typebox';
 import { type Deployment, example, nowOf, operation } from '../../access/deployment.ts';
 import { onePer } from '../../lib/one-per.ts';
 import { documentedRule } from '../../lib/schemas.ts';
 import { SharedBudget } from '../../lib/shared-budget.ts';
 import { spelled } from '../../lib/text.ts';
 import { DAY_MS } from '../../lib/time.ts';
+import { Type } from '../../lib/type.ts';
 import { problem } from '../../model/errors.ts';
 import { EXPORTS_MAX, EXPORTS_TOTAL_MAX } from '../../model/rules.ts';
 import { type ExportFormat, exportPets } from './export-pets.ts';

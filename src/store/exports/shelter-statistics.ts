@@ -1,7 +1,7 @@
-import Type, { type Static } from 'typebox';
 import { type ScanRequest, startScan } from '../../lib/http/pagination/scan-queue.ts';
 import { alongIndex } from '../../lib/storage/keyset.ts';
 import { formatDate, parseDate } from '../../lib/time.ts';
+import { type Static, Type } from '../../lib/type.ts';
 import type { intakeKinds, outcomeKinds } from '../../model/profile.ts';
 import { type Database, type Params, query } from '../../model/schema.ts';
 import { categoryPaths } from '../categories/paths.ts';

@@ -1,4 +1,3 @@
-import Type from 'typebox';
 import { listOperation, nowOf, operation } from '../../access/deployment.ts';
 import { withIdempotency } from '../../access/idempotency/idempotency.ts';
 import { etagOf } from '../../lib/etag.ts';
@@ -7,6 +6,7 @@ import type { RouteResponse } from '../../lib/http/route.ts';
 import { anyOfFilter, idParameter, idSchema } from '../../lib/schemas.ts';
 import { countText } from '../../lib/text.ts';
 import { durationIn } from '../../lib/time.ts';
+import { Type } from '../../lib/type.ts';
 import { Hold, HoldExtension, HoldId, type HoldRow, HoldStatus, Holds, NewHold } from '../../model/hold.ts';
 import { boundOf } from '../../model/plan.ts';
 import { BONDED_MAX } from '../../model/profile.ts';

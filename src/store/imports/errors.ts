@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox';
+import { type Static, Type } from '../../lib/type.ts';
 import { problem } from '../../model/errors.ts';
 import { type Params, query, type Reader, sql, type Transaction } from '../../model/schema.ts';
 

@@ -1,8 +1,8 @@
 import type { Selectable } from 'kysely';
-import Type, { type Static } from 'typebox';
 import type { Origin } from '../../lib/origin.ts';
 import { idSchema, openEnum, timeSchema } from '../../lib/schemas.ts';
 import { DAY_MS, formatDate, formatTime } from '../../lib/time.ts';
+import { type Static, Type } from '../../lib/type.ts';
 import { type BoundSettings, boundOf } from '../../model/plan.ts';
 import { REMOVALS_PERCENT } from '../../model/rules.ts';
 import { type Params, query, type Tables } from '../../model/schema.ts';

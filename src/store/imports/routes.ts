@@ -1,4 +1,3 @@
-import Type from 'typebox';
 import { type Deployment, listOperation, operation } from '../../access/deployment.ts';
 import { hasStoredResponse, withIdempotency } from '../../access/idempotency/idempotency.ts';
 import type { RouteRequest, RouteResponse } from '../../lib/http/route.ts';
@@ -6,6 +5,7 @@ import { startParts } from '../../lib/http/server/responses.ts';
 import { documentedRule, idParameter } from '../../lib/schemas.ts';
 import { countText } from '../../lib/text.ts';
 import { durationIn } from '../../lib/time.ts';
+import { type Static, Type } from '../../lib/type.ts';
 import { problem } from '../../model/errors.ts';
 import { MEBIBYTE } from '../../model/plan.ts';
 import {
@@ -177,7 +177,7 @@ export const cancel = operation({
   },
 });
 
-type CreateRequest = RouteRequest<Deployment, Type.Static<typeof query>, unknown, unknown>;
+type CreateRequest = RouteRequest<Deployment, Static<typeof query>, unknown, unknown>;
 
 function optionsOf({ caller, origin, query, headers }: CreateRequest) {
   const { mode = 'upsert', preset = 'petstore', dryRun = false, confirmRemovals, currency, dates } = query;

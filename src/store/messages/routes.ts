@@ -1,8 +1,8 @@
-import Type from 'typebox';
 import { listOperation, operation } from '../../access/deployment.ts';
 import { withIdempotency } from '../../access/idempotency/idempotency.ts';
 import type { Example } from '../../lib/http/route.ts';
 import { idParameter } from '../../lib/schemas.ts';
+import { Type } from '../../lib/type.ts';
 import { problem } from '../../model/errors.ts';
 import { idOf, Message, MessageId, Messages, NewMessage, QueuedMessage } from '../../model/message.ts';
 import { boundOf } from '../../model/plan.ts';

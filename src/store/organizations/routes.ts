@@ -1,4 +1,3 @@
-import Type from 'typebox';
 import { listOperation, operation } from '../../access/deployment.ts';
 import { withIdempotency } from '../../access/idempotency/idempotency.ts';
 import { etagOf } from '../../lib/etag.ts';
@@ -6,6 +5,7 @@ import { SCAN_LIMIT } from '../../lib/http/pagination/paginate.ts';
 import type { RouteResponse } from '../../lib/http/route.ts';
 import { countrySchema, lineSchema } from '../../lib/schemas.ts';
 import { countText } from '../../lib/text.ts';
+import { Type } from '../../lib/type.ts';
 import {
   KEY_LENGTH_MAX,
   NewOrganization,

@@ -1,7 +1,7 @@
-import Type from 'typebox';
 import { example, nowOf, operation } from '../../access/deployment.ts';
 import { SCAN_LIMIT } from '../../lib/http/pagination/paginate.ts';
 import { countText } from '../../lib/text.ts';
+import { Type } from '../../lib/type.ts';
 import { storedTraits, traitParameters } from '../profile/traits.ts';
 import { MERGED_MAX } from '../search/merged-ids.ts';
 import { countFacets } from './facets.ts';

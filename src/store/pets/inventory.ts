@@ -1,5 +1,5 @@
-import Type from 'typebox';
 import { example, nowOf, operation } from '../../access/deployment.ts';
+import { Type } from '../../lib/type.ts';
 import { countByStatus } from './counts.ts';
 
 const count = () => Type.Integer({ format: 'int64', minimum: 0 });

@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox';
+import type { Static, TObject } from 'typebox';
 import { type Deployment, listOperation, nowOf } from '../../access/deployment.ts';
 import { type PageRequest, SCAN_LIMIT } from '../../lib/http/pagination/paginate.ts';
 import { invalidParameter } from '../../lib/http/problem.ts';
@@ -8,6 +8,7 @@ import { onePer } from '../../lib/one-per.ts';
 import { anyOfFilter, lineSchema } from '../../lib/schemas.ts';
 import { countText, wordsIn } from '../../lib/text.ts';
 import { DAY_MS, durationIn } from '../../lib/time.ts';
+import { Type } from '../../lib/type.ts';
 import { CategoryId } from '../../model/category.ts';
 import { OrganizationId } from '../../model/organization.ts';
 import { PetId, type PetReader, PetStatus, Pets, PetView } from '../../model/pet.ts';
@@ -85,7 +86,7 @@ export const listFilters = {
   ),
   view: Type.Optional(PetView),
 };
-type Filters = Static<Type.TObject<typeof listFilters>>;
+type Filters = Static<TObject<typeof listFilters>>;
 const allFilters: typeof listFilters = { ...listFilters, ...traitParameters };
 
 export const list = listOperation({

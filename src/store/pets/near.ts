@@ -1,10 +1,10 @@
-import Type from 'typebox';
 import { KM_PER_MILE, type Point } from '../../lib/distance.ts';
 import { decodeListToken, encodeListToken, invalidCursor } from '../../lib/http/pagination/cursor.ts';
 import { type Page, type PageRequest, scanBudget } from '../../lib/http/pagination/paginate.ts';
 import { invalidParameter } from '../../lib/http/problem.ts';
 import { documentedRule } from '../../lib/schemas.ts';
 import { spelled } from '../../lib/text.ts';
+import { Type } from '../../lib/type.ts';
 import type { Distance, PetCard, PetReader } from '../../model/pet.ts';
 import type { Database, Reader } from '../../model/schema.ts';
 import { type NearOrganization, organizationsNear } from '../organizations/locations.ts';

@@ -1,4 +1,3 @@
-import Type from 'typebox';
 import { type Deployment, listOperation, nowOf, operation } from '../../access/deployment.ts';
 import { withIdempotency } from '../../access/idempotency/idempotency.ts';
 import { etagOf } from '../../lib/etag.ts';
@@ -6,6 +5,7 @@ import type { RouteResponse } from '../../lib/http/route.ts';
 import { ResponseCache } from '../../lib/http/server/response-cache.ts';
 import { onePer } from '../../lib/one-per.ts';
 import { bestEffort } from '../../lib/storage/best-effort.ts';
+import { Type } from '../../lib/type.ts';
 import {
   FullPet,
   fullPetOf,

@@ -1,8 +1,8 @@
-import Type from 'typebox';
 import { nowOf, operation } from '../../access/deployment.ts';
 import { hasStoredResponse, withIdempotency, withIdempotencyAfter } from '../../access/idempotency/idempotency.ts';
 import { etagOf } from '../../lib/etag.ts';
 import type { PathParameter, RouteResponse } from '../../lib/http/route.ts';
+import { Type } from '../../lib/type.ts';
 import { problem } from '../../model/errors.ts';
 import { OrganizationId } from '../../model/organization.ts';
 import { PetId } from '../../model/pet.ts';

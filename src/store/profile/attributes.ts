@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
-import Type, { type Static, type TSchema } from 'typebox';
+import type { Static, TSchema } from 'typebox';
 import { nearest } from '../../lib/suggestion.ts';
 import { wordsIn } from '../../lib/text.ts';
+import { Type } from '../../lib/type.ts';
 import { Age } from '../../model/age.ts';
 import { problem } from '../../model/errors.ts';
 import type { PetRow, Warning } from '../../model/pet.ts';

@@ -1,6 +1,7 @@
 import type { Expression } from 'kysely';
-import Type, { type TSchema } from 'typebox';
+import type { TSchema } from 'typebox';
 import { memberKey } from '../../lib/fields/columns.ts';
+import { Type } from '../../lib/type.ts';
 import { Age, ages } from '../../model/age.ts';
 import { Coat, profileFields, Sex, Size, YesNoUnknown } from '../../model/profile.ts';
 import { amongTexts, type Params, type Reader, sql } from '../../model/schema.ts';

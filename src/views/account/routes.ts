@@ -1,4 +1,3 @@
-import Type, { type Static } from 'typebox';
 import { getAccount } from '../../access/accounts/accounts.ts';
 import { type Deployment, example, nowOf, operation } from '../../access/deployment.ts';
 import { sandboxUse } from '../../access/plans/sandbox.ts';
@@ -9,6 +8,7 @@ import type { Caller } from '../../lib/http/route.ts';
 import { SLOT_WAIT_MS } from '../../lib/http/server/upload-slots.ts';
 import { idSchema, openEnum } from '../../lib/schemas.ts';
 import { durationIn } from '../../lib/time.ts';
+import { type Static, Type } from '../../lib/type.ts';
 import { limitsOfAccount } from '../../model/account.ts';
 import { eventBytesOf } from '../../model/log/bytes.ts';
 import { type Bounds, boundOf, plans } from '../../model/plan.ts';

@@ -1,5 +1,6 @@
-import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox';
+import type { Static, TObject, TProperties, TSchema } from 'typebox';
 import type { MaybePromise } from '../../maybe-promise.ts';
+import { Type } from '../../type.ts';
 import type { Operation, PathOf, PathParameters, RouteRequest, RouteResponse } from '../route.ts';
 import { type PageLinks, pageHeaders } from './page-links.ts';
 import type { PageRequest } from './paginate.ts';

@@ -1,9 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import Type from 'typebox';
-import { Compile, type Validator } from 'typebox/schema';
 import type { MaybePromise } from '../../maybe-promise.ts';
 import type { RequestOrigin } from '../../origin.ts';
 import { parseTraceparent } from '../../trace-context.ts';
+import { Type } from '../../type.ts';
 import type { ScanRequest } from '../pagination/scan-queue.ts';
 import { type FieldError, Problem } from '../problem.ts';
 import {
@@ -20,6 +19,7 @@ import type { Exchange } from './exchange.ts';
 import { JsonText, type NotJson, parseJson } from './json.ts';
 import { noPreferences, parsePrefer } from './prefer.ts';
 import type { EncodedResponse } from './responses.ts';
+import { compileSchema, type Validator } from './schema-validator.ts';
 import { BodyReader, integerOf, QueryReader } from './validation.ts';
 
 /** The options that all routes of a server share. */
@@ -84,7 +84,7 @@ export class BoundRoute<Context> {
       ...parameter,
       name,
       isInteger: (parameter.schema as { type?: string }).type === 'integer',
-      validator: Compile(parameter.schema) as Validator,
+      validator: undefined,
     }));
     this.#query = new QueryReader(route.query ?? nothing);
     this.#body = route.body ? new BodyReader(route.body) : noMembers;
@@ -178,9 +178,11 @@ export class BoundRoute<Context> {
 
   #readPath(parameters: Exchange['parameters']): Record<string, unknown> {
     const values: Record<string, unknown> = {};
-    for (const { name, isInteger, validator, errorCode, errorMessage } of this.#parameters) {
+    for (const parameter of this.#parameters) {
+      const { name, isInteger, errorCode, errorMessage } = parameter;
       const value = isInteger ? integerOf(parameters[name]!) : parameters[name]!;
-      if (value === undefined || !validator.Check(value)) throw new Problem(errorCode, 404, errorMessage);
+      parameter.validator ??= compileSchema(parameter.schema);
+      if (value === undefined || !parameter.validator.Check(value)) throw new Problem(errorCode, 404, errorMessage);
       values[name] = value;
     }
     return values;
@@ -269,7 +271,8 @@ function originOf(
 interface BoundParameter extends PathParameter {
   readonly name: string;
   readonly isInteger: boolean;
-  readonly validator: Validator;
+  /** Compiled for the first value. */
+  validator: Validator | undefined;
 }
 
 /** A parsed body, and the reason to reject it if it is invalid. */

@@ -1,14 +1,9 @@
 import type { TObject, TSchema } from 'typebox';
-import Format from 'typebox/format';
-import { Compile, type Validator } from 'typebox/schema';
 import { countText } from '../../text.ts';
-import { TIME_LENGTH_MAX } from '../../time.ts';
 import { FIELD_ERRORS_MAX, type FieldError } from '../problem.ts';
+import { compileSchema, type Validator } from './schema-validator.ts';
 
 export type Reading<T> = { readonly value: T } | { readonly errors: readonly FieldError[] };
-
-// The validator splits a text at each T, which is slow for long ones.
-Format.Set('date-time', text => text.length <= TIME_LENGTH_MAX && Format.IsDateTime(text));
 
 /** Validates JSON values by one schema, which is compiled for the first of them. Types are never coerced. */
 export class BodyReader {
@@ -42,7 +37,7 @@ export class BodyReader {
     // The items of a list that is too long are not validated, because there may be very many.
     const judged = tooLong.length === 0 ? value : { ...(value as object) };
     for (const { name } of tooLong) delete (judged as Record<string, unknown>)[name];
-    this.#validator ??= Compile(withoutUniqueItems(this.#schema)) as Validator;
+    this.#validator ??= compileSchema(withoutUniqueItems(this.#schema));
     if (wrong.length > 0 || !this.#validator.Check(judged)) {
       const [, found] = this.#validator.Errors(judged);
       const named = found.filter(error => !saysOnlyNotNull(error));
@@ -269,7 +264,7 @@ class Parameter {
   #readOne(text: string): Reading<unknown> {
     const { type } = this.#value as { type?: string };
     const value = type === 'integer' ? integerOf(text) : type === 'boolean' ? booleanOf(text) : text;
-    this.#validator ??= Compile(this.#value) as Validator;
+    this.#validator ??= compileSchema(this.#value);
     if (value !== undefined && this.#validator.Check(value)) return { value };
     return this.#error('invalid_value', this.#expectation(value, this.#validator));
   }
