@@ -394,7 +394,9 @@ describe('termsOf', () => {
     const known = { ...traitChoices, breeds: ['mixed'], group: ['bonded'] } as Readonly<
       Record<string, readonly string[]>
     >;
-    const conditions = Array.from(synonyms.values()).flatMap(meanings => meanings.flatMap(one => one.conditions));
+    const conditions = Array.from(synonyms().meanings.values()).flatMap(meanings =>
+      meanings.flatMap(one => one.conditions),
+    );
     assert.ok(conditions.length > 100);
     for (const [name, value] of conditions) {
       assert.ok(name === 'pattern' || known[name]?.includes(value), `${name}=${value}`);

@@ -60,7 +60,7 @@ export interface Phrase {
 export function phrasesIn(words: readonly string[]): Phrase[] {
   const phrases: Phrase[] = [];
   for (let index = 0; index < words.length; ) {
-    const most = Math.min(PHRASE_WORDS_MAX, words.length - index);
+    const most = Math.min(synonyms().wordsMax, words.length - index);
     const lengths = Array.from({ length: most }, (_, shorter) => most - shorter);
     const parts = lengths.map(length => words.slice(index, index + length));
     const typed = parts.find(part => meaningsOf(part) !== undefined) ?? [words[index]!];
@@ -95,7 +95,7 @@ const CONJUNCTIONS: ReadonlySet<string> = new Set(['and', 'or']);
 function meaningsOf(typed: readonly string[]): readonly Meaning[] | undefined {
   const last = typed.at(-1)!;
   const phrases = [last, ...singularsOf(last)].map(word => [...typed.slice(0, -1), word].join(' '));
-  return phrases.map(phrase => synonyms.get(phrase)).find(meanings => meanings !== undefined);
+  return phrases.map(phrase => synonyms().meanings.get(phrase)).find(meanings => meanings !== undefined);
 }
 
 function termOf(typed: readonly string[], meanings: readonly Meaning[]): Term {
@@ -106,7 +106,7 @@ function termOf(typed: readonly string[], meanings: readonly Meaning[]): Term {
 
 /** Returns the single words that have a meaning. */
 export function wordsWithMeanings(): string[] {
-  return [...synonyms.keys()].filter(phrase => !phrase.includes(' '));
+  return [...synonyms().meanings.keys()].filter(phrase => !phrase.includes(' '));
 }
 
 /** Reports whether a word of an animal matches a word of a search. */
@@ -129,9 +129,22 @@ const valueTraits = ['sex', 'age', 'size'] as const;
 /** The words that negate a phrase, in the form of `wordsIn`. */
 const negations = ['not', 'no', 'isn t', 'aren t', 'doesn t', 'don t', 'does not', 'do not', 'is not'];
 
-/** The meanings of phrases: the values of traits, and the entries of `synonyms.txt`. */
-export const synonyms: ReadonlyMap<string, readonly Meaning[]> = readSynonyms();
-const PHRASE_WORDS_MAX = Math.max(...Array.from(synonyms.keys(), phrase => phrase.split(' ').length));
+/** The meanings of phrases, and the words of the longest phrase. */
+interface Synonyms {
+  readonly meanings: ReadonlyMap<string, readonly Meaning[]>;
+  readonly wordsMax: number;
+}
+
+let read: Synonyms | undefined;
+
+/** Returns the values of traits and the entries of `synonyms.txt`, which the first search reads. */
+export function synonyms(): Synonyms {
+  if (read === undefined) {
+    const meanings = readSynonyms();
+    read = { meanings, wordsMax: Math.max(...Array.from(meanings.keys(), phrase => phrase.split(' ').length)) };
+  }
+  return read;
+}
 
 function readSynonyms(): Map<string, readonly Meaning[]> {
   const found = new Map<string, readonly Meaning[]>();
