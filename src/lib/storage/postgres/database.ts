@@ -9,6 +9,7 @@ import { REQUIRE_WRITABLE, UnknownOutcomeError } from './errors.ts';
 import { HealthCheck } from './health.ts';
 import { migratePostgres, requireMigrated } from './migrate.ts';
 import { NotificationConnection } from './notifications.ts';
+import { Reads } from './reads.ts';
 import { runTransaction } from './transaction.ts';
 
 export interface PostgresOptions extends OpenOptions {
@@ -46,6 +47,7 @@ export class PostgresDatabase implements Database {
   /** Absent on a CLI connection. */
   readonly #notifications: NotificationConnection | undefined;
   readonly #calls: Calls;
+  readonly #reads: Reads;
   readonly #health: HealthCheck;
   readonly #deadlines: VisibilityDeadlines;
   readonly #listeners = new Set<{ readonly table: string; readonly listener: () => void }>();
@@ -56,16 +58,15 @@ export class PostgresDatabase implements Database {
     this.#pool = server.pool(connectionsMax);
     this.#notifications = role === 'server' ? new NotificationConnection(server, this.#pool, log) : undefined;
     this.#calls = new Calls(this.#pool, server.timeouts.call);
+    this.#reads = new Reads(this.#calls);
     this.#health = new HealthCheck(this.#calls);
     this.#deadlines = new VisibilityDeadlines(clock, COMMIT_MARGIN_MS);
     this.readTimestamp = this.#deadlines.readTimestamp;
   }
 
   all<P, R>(query: Query<P, R>, params: P): Promise<R[]> {
-    return this.#calls.run(async (connection, deadlineMs) => {
-      const { sql, values } = query.compiledFor('postgres');
-      return (await connection.query(deadlineMs, sql, values(params), query.id)).rows;
-    });
+    const { sql, values } = query.compiledFor('postgres');
+    return this.#reads.all(query.id, sql, values(params));
   }
 
   async first<P, R>(query: Query<P, R>, params: P): Promise<R | undefined> {
