@@ -33,7 +33,12 @@ interface ResponseOptions {
    * retry, whose body is the same.
    */
   readonly echoed?: readonly string[];
+  /** Whether the change may share a transaction with others of the account; see `Database.write`. */
+  readonly shared?: boolean;
 }
+
+/** The options of changes that may share transactions. */
+export const sharedWithOthers: ResponseOptions = { shared: true };
 
 /** The parts of a request that determine whether it is a retry. */
 interface IdempotentRequest
@@ -63,7 +68,9 @@ export async function withIdempotency(
   const { context, origin, headers } = request;
   const { database } = context;
   const key = headers['idempotency-key'];
-  if (key === undefined) return database.write(handler, origin);
+  if (key === undefined) {
+    return database.write(handler, origin, options.shared ? request.caller.accountId : undefined);
+  }
   const keyed = keyedRequest(request, key, options);
   return withKeyLock(database, keyed, () => database.write(tx => replayOrRun(tx, keyed, handler), origin));
 }

@@ -10,6 +10,7 @@ export async function lockBound(
   kind: 'categories' | 'pets' | 'holds' | 'messages' | 'webhooks' | 'sandbox' | 'sandbox writes',
   accountId: number,
 ): Promise<void> {
+  tx.claim?.(`${kind} ${accountId}`);
   if (tx.engine === 'postgres') await tx.queue(advisoryLock, { kind: `petstore ${kind}`, account: String(accountId) });
 }
 

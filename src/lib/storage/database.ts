@@ -37,6 +37,12 @@ export interface Transaction extends Reader {
    * `Database.write` throws the error that `late` returns. Meanwhile `Database.readTimestamp` stays before `end`.
    */
   requireVisibleBefore(end: number, late: () => Error): void;
+  /**
+   * Claims a row or a lock for this work. Work that shares its transaction (see `Database.write`) calls it before it locks
+   * something, because locks do not separate the parts of one transaction. If other work has claimed the same, this work
+   * ends with an error, and runs again later in a transaction of its own.
+   */
+  claim?(resource: string): void;
   /** Returns the number of rows that a statement changed. */
   run<P, R>(query: Query<P, R>, params: P): MaybePromise<number>;
   /**
@@ -106,11 +112,13 @@ export interface Database extends Reader {
    * `work` may run more than once, on SQLite even if it succeeded, because it shares a transaction with other writes:
    * if one of them fails after a statement, all are rolled back and run again. On PostgreSQL it runs again after a
    * deadlock or a lost connection. So it may await only its transaction and must have no other effects.
+   * @param group PostgreSQL only: works with the same group may run concurrently in one transaction, which then commits
+   *   once for all. They must claim what they lock; see `Transaction.claim`
    * @throws {StorageError} `full`: the disk is full, nothing changed, retry later. `unavailable`: no connection or lock
    *   in time (nothing changed), or a flush took too long (unknown whether it changed). `closed`: shutting down.
    *   `failed`: a flush failed; the process must restart
    */
-  write<T>(work: (tx: Transaction) => MaybePromise<T>, origin?: Origin): Promise<T>;
+  write<T>(work: (tx: Transaction) => MaybePromise<T>, origin?: Origin, group?: number): Promise<T>;
   /**
    * Returns the timestamp that reads must use: `now`, in whole milliseconds since the Unix epoch, but before every
    * deadline that a running transaction has set with `requireVisibleBefore`.

@@ -22,18 +22,19 @@ export function traceDatabase(tracer: Tracer, database: Database, attributes: At
   return override(database, {
     ...tracedReader(tracer, database, common),
 
-    async write(work, origin) {
+    async write(work, origin, group) {
       return tracer.measure({ name: 'transaction', ...common }, async span => {
-        if (span === undefined) return database.write(work, origin);
+        if (span === undefined) return database.write(work, origin, group);
         let doneMs = 0;
         const done = <T>(value: T) => {
           doneMs = performance.now();
           return value;
         };
-        const result = await database.write(tx => {
+        const timed = (tx: Transaction) => {
           const returned = work(database.engine === 'sqlite' ? tx : traceTransaction(tracer, tx, common));
           return returned instanceof Promise ? returned.then(done) : done(returned);
-        }, origin);
+        };
+        const result = await database.write(timed, origin, group);
         span.child({ name: 'commit', startMs: doneMs, ...common })?.end();
         return result;
       });

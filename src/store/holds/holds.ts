@@ -181,6 +181,7 @@ async function lockHoldAndPets(
 
 /** Locks a hold and returns it as of the time after the lock. */
 async function lockHold(tx: Transaction, id: number): Promise<HoldRow | undefined> {
+  tx.claim?.(`hold ${id}`);
   const row = await tx.first(lockedHold, { id });
   tx.refreshNow(row?.updatedAt);
   if (row === undefined) return undefined;

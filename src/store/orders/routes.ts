@@ -1,5 +1,5 @@
 import { listOperation, nowOf, operation } from '../../access/deployment.ts';
-import { withIdempotency } from '../../access/idempotency/idempotency.ts';
+import { sharedWithOthers, withIdempotency } from '../../access/idempotency/idempotency.ts';
 import { etagOf } from '../../lib/etag.ts';
 import { SCAN_LIMIT } from '../../lib/http/pagination/paginate.ts';
 import type { Operation, RouteResponse } from '../../lib/http/route.ts';
@@ -75,13 +75,17 @@ export const place = operation({
   handle(request) {
     const { context, caller, body, baseUrl } = request;
     const openMax = boundOf(context.bounds, caller, 'openOrders');
-    return withIdempotency(request, async tx => {
-      const order = await placeOrder(tx, caller, body, openMax);
-      return {
-        body: orderOf(order, caller),
-        headers: ['Location', `${baseUrl}/store/orders/${order.id}`, 'ETag', etagOf(order)],
-      };
-    });
+    return withIdempotency(
+      request,
+      async tx => {
+        const order = await placeOrder(tx, caller, body, openMax);
+        return {
+          body: orderOf(order, caller),
+          headers: ['Location', `${baseUrl}/store/orders/${order.id}`, 'ETag', etagOf(order)],
+        };
+      },
+      sharedWithOthers,
+    );
   },
 });
 

@@ -10,6 +10,7 @@ import { endReservation, reservationOf } from './reservations.ts';
  * @returns the pets by ascending id, without those that do not exist
  */
 export async function lockPets(tx: Transaction, ids: readonly number[]): Promise<LockedPet[]> {
+  for (const id of ids) tx.claim?.(`pet ${id}`);
   const rows =
     ids.length === 1 ? await tx.all(lockOne, { id: ids[0]! }) : await tx.all(lockSome, { ids: JSON.stringify(ids) });
   tx.refreshNow(rows.reduce((latest, { updatedAt }) => Math.max(latest, updatedAt), 0));

@@ -1,5 +1,5 @@
 import { type Deployment, listOperation, nowOf, operation } from '../../access/deployment.ts';
-import { withIdempotency } from '../../access/idempotency/idempotency.ts';
+import { sharedWithOthers, withIdempotency } from '../../access/idempotency/idempotency.ts';
 import { etagOf } from '../../lib/etag.ts';
 import type { RouteResponse } from '../../lib/http/route.ts';
 import { ResponseCache } from '../../lib/http/server/response-cache.ts';
@@ -81,12 +81,16 @@ export const create = operation({
   examples: createExamples,
   handle(request) {
     const { context, caller, body, baseUrl } = request;
-    return withIdempotency(request, async tx => {
-      const pet = await createPet(tx, caller.accountId, body, newCategoriesOf(context, caller), {
-        petsMax: boundOf(context.bounds, caller, 'pets'),
-      });
-      return changeResponse(request, tx, pet, ['Location', `${baseUrl}/pets/${pet.id}`]);
-    });
+    return withIdempotency(
+      request,
+      async tx => {
+        const pet = await createPet(tx, caller.accountId, body, newCategoriesOf(context, caller), {
+          petsMax: boundOf(context.bounds, caller, 'pets'),
+        });
+        return changeResponse(request, tx, pet, ['Location', `${baseUrl}/pets/${pet.id}`]);
+      },
+      sharedWithOthers,
+    );
   },
 });
 

@@ -16,20 +16,20 @@ type Work<T> = (connection: Connection, deadlineMs: number) => Promise<T>;
  */
 export class Calls {
   readonly #pool: PostgresPool;
-  readonly #timeoutMs: number;
+  /** How long a call may take unless it has a timeout of its own. */
+  readonly timeoutMs: number;
   readonly #running = new Set<Promise<unknown>>();
   #closing = false;
   /** When a call last succeeded, on the scale of `performance.now()`. */
   lastSuccessMs = Number.NEGATIVE_INFINITY;
 
-  /** @param timeoutMs how long a call may take unless it has a timeout of its own */
   constructor(pool: PostgresPool, timeoutMs: number) {
     this.#pool = pool;
-    this.#timeoutMs = timeoutMs;
+    this.timeoutMs = timeoutMs;
   }
 
   /** Runs `work` on a connection. It may run more than once. */
-  async run<T>(work: Work<T>, timeoutMs = this.#timeoutMs): Promise<T> {
+  async run<T>(work: Work<T>, timeoutMs = this.timeoutMs): Promise<T> {
     if (this.#closing) throw new StorageError('closed', 'The database is being closed.');
     const call = this.#attempt(work, timeoutMs);
     this.#running.add(call);
@@ -49,7 +49,9 @@ export class Calls {
   async #attempt<T>(work: Work<T>, timeoutMs: number) {
     const deadlineMs = performance.now() + timeoutMs;
     for (let attempt = 1; ; attempt++) {
-      const connection = await (attempt === 1 ? this.#pool.acquire() : acquireBefore(this.#pool, deadlineMs));
+      // A new call may wait for a connection as long as the pool lets it.
+      const isNew = attempt === 1 && timeoutMs === this.timeoutMs;
+      const connection = await (isNew ? this.#pool.acquire() : acquireBefore(this.#pool, deadlineMs));
       try {
         const result = await work(connection, deadlineMs);
         this.lastSuccessMs = performance.now();
@@ -69,8 +71,11 @@ export class Calls {
 
 /** Rejects with `unavailable` unless `result` settles within the limit. */
 export async function withTimeout(result: Promise<unknown>, timeoutMs: number): Promise<void> {
-  if (await endsWithin(result, timeoutMs)) return;
-  throw new StorageError('unavailable', 'The database did not respond in time.', { isSlow: true });
+  if (!(await endsWithin(result, timeoutMs))) throw slowError();
+}
+
+export function slowError(): StorageError {
+  return new StorageError('unavailable', 'The database did not respond in time.', { isSlow: true });
 }
 
 async function acquireBefore(pool: PostgresPool, deadlineMs: number): Promise<Connection> {

@@ -10,7 +10,7 @@ import { HealthCheck } from './health.ts';
 import { migratePostgres, requireMigrated } from './migrate.ts';
 import { NotificationConnection } from './notifications.ts';
 import { Reads } from './reads.ts';
-import { runTransaction } from './transaction.ts';
+import { WriteGroups } from './write-groups.ts';
 
 export interface PostgresOptions extends OpenOptions {
   /** `postgres://user:password@host:port/database`, with the driver's parameters such as `sslmode`. */
@@ -47,6 +47,7 @@ export class PostgresDatabase implements Database {
   /** Absent on a CLI connection. */
   readonly #notifications: NotificationConnection | undefined;
   readonly #calls: Calls;
+  readonly #groups: WriteGroups;
   readonly #reads: Reads;
   readonly #health: HealthCheck;
   readonly #deadlines: VisibilityDeadlines;
@@ -58,6 +59,7 @@ export class PostgresDatabase implements Database {
     this.#pool = server.pool(connectionsMax);
     this.#notifications = role === 'server' ? new NotificationConnection(server, this.#pool, log) : undefined;
     this.#calls = new Calls(this.#pool, server.timeouts.call);
+    this.#groups = new WriteGroups(this.#calls);
     this.#reads = new Reads(this.#calls);
     this.#health = new HealthCheck(this.#calls);
     this.#deadlines = new VisibilityDeadlines(clock, COMMIT_MARGIN_MS);
@@ -73,20 +75,25 @@ export class PostgresDatabase implements Database {
     return (await this.all(query, params))[0];
   }
 
-  async write<T>(work: (tx: Transaction) => MaybePromise<T>, origin = this.#origin): Promise<T> {
-    const notified = new Map<string, number | undefined>();
-    const changedTables = new Set<string>();
+  async write<T>(
+    work: (tx: Transaction) => MaybePromise<T>,
+    origin = this.#origin,
+    group: number | undefined = undefined,
+  ): Promise<T> {
+    const options = {
+      origin,
+      deadlines: this.#deadlines,
+      notified: new Map<string, number | undefined>(),
+      changedTables: new Set<string>(),
+      notifies: this.#notifications === undefined,
+    };
+    const { notified, changedTables } = options;
+    const run = { work, options };
     try {
-      const result = await this.#calls.run((connection, deadlineMs) => {
-        notified.clear();
-        changedTables.clear();
-        const notifies = this.#notifications === undefined;
-        const options = { origin, deadlines: this.#deadlines, notified, changedTables, notifies };
-        return runTransaction(connection, deadlineMs, options, work);
-      });
+      const result = await (group === undefined ? this.#groups.runAlone(run) : this.#groups.run(run, group));
       this.#health.onWrite();
       this.#publish(notified, changedTables);
-      return result;
+      return result as T;
     } catch (error) {
       this.#health.onWriteFailed(error);
       // The transaction may have committed.
@@ -118,7 +125,7 @@ export class PostgresDatabase implements Database {
   }
 
   expectedWaitMs(): number {
-    return this.#pool.expectedWaitMs();
+    return this.#pool.expectedWaitMs() + this.#groups.expectedWaitMs();
   }
 
   measurements(): StorageMeasurements {

@@ -27,6 +27,11 @@ export function isReadOnly(error: unknown): boolean {
   return error instanceof StorageError && (error.cause as ServerError | undefined)?.code === '25006';
 }
 
+/** Reports whether a statement waited too long for a lock. */
+export function isLockTimeout(error: StorageError): boolean {
+  return (error.cause as ServerError | undefined)?.code === '55P03';
+}
+
 export function timeoutError(location: string, cause?: unknown): StorageError {
   return databaseError('did not respond in time', location, cause, { isSlow: true });
 }

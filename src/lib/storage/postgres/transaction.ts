@@ -1,12 +1,11 @@
 import type { Origin } from '../../origin.ts';
 import type { MaybePromise, Transaction } from '../database.ts';
 import type { TransactionDeadlines, VisibilityDeadlines } from '../deadlines.ts';
-import { PendingIncrements } from '../increments.ts';
 import type { Query } from '../query.ts';
-import type { QueryResult, Statement } from './batch.ts';
-import { UnknownOutcomeError } from './errors.ts';
+import type { QueryResult } from './batch.ts';
 import { NOTIFY } from './notifications.ts';
-import type { BatchResult, Connection } from './session.ts';
+import type { Connection } from './session.ts';
+import { StatementQueue } from './statement-queue.ts';
 
 export interface TransactionOptions {
   readonly origin: Origin | undefined;
@@ -26,61 +25,97 @@ export async function runTransaction<T>(
   options: TransactionOptions,
   work: (tx: Transaction) => MaybePromise<T>,
 ): Promise<T> {
-  const tx = new PostgresTransaction(connection, deadlineMs, options);
+  const statements = new StatementQueue(connection, deadlineMs);
+  const tx = new PostgresTransaction(statements, options);
   try {
     const result = await work(tx);
-    await tx.commit();
+    const notifies = options.notifies && options.changedTables.size > 0;
+    await statements.commit(tx, notifies, tx.deadlines?.check);
     return result;
   } catch (error) {
-    tx.closed = true;
-    if (tx.hasBegun && !connection.broken) await connection.query(deadlineMs, 'rollback').catch(() => {});
+    await statements.rollback();
     throw error;
   } finally {
     tx.deadlines?.end();
   }
 }
 
-interface QueuedOptions {
-  /** Settled with the result; absent if nothing waits for it. */
-  readonly waiting?: PromiseWithResolvers<QueryResult>;
-  /** Called with the result. May throw, which fails the transaction. */
-  readonly check?: ((result: QueryResult) => MaybePromise<void>) | undefined;
+/** Work that may share a transaction with other work. */
+export interface SharedWork {
+  readonly work: (tx: Transaction) => MaybePromise<unknown>;
+  readonly options: TransactionOptions;
 }
 
-/** A statement that waits to be sent. */
-interface Queued extends Statement, QueuedOptions {}
+/** The outcome of shared work, which is final. */
+export type WorkOutcome = { readonly value: unknown } | { readonly error: unknown };
 
 /**
- * Sends statements together: all that are queued when the work waits for a result. So a transaction takes a round trip
- * for each result on which its next statements depend, and the last one includes the commit.
+ * Runs several pieces of work concurrently in one `read committed` transaction. It commits what succeeds; if work fails
+ * after a change, or a statement fails, it rolls all back.
+ * @returns the outcome of each work; `undefined` for work that changed nothing and must run alone
+ * @throws {UnknownOutcomeError}; any other error means that nothing was changed
  */
+export async function runShared(
+  connection: Connection,
+  deadlineMs: number,
+  all: readonly SharedWork[],
+): Promise<(WorkOutcome | undefined)[]> {
+  const statements = new StatementQueue(connection, deadlineMs);
+  statements.enqueue(LIMIT_LOCKS, []);
+  const claims = new Map<string, PostgresTransaction>();
+  const transactions = all.map(({ options }) => new PostgresTransaction(statements, options, claims));
+  try {
+    const outcomes = await Promise.all(
+      all.map(async ({ work }, index): Promise<WorkOutcome | undefined> => {
+        const tx = transactions[index]!;
+        try {
+          const value = await work(tx);
+          if (!tx.mustRunAlone) return { value };
+        } catch (error) {
+          if (tx.hasChanged) throw error;
+          if (!tx.mustRunAlone) return { error };
+        }
+        if (tx.hasChanged) throw new Error('This work cannot share a transaction.');
+        return undefined;
+      }),
+    );
+    const notifies = all.some(({ options }) => options.notifies && options.changedTables.size > 0);
+    await statements.commit(transactions[0]!, notifies, undefined);
+    return outcomes;
+  } catch (error) {
+    await statements.rollback();
+    throw error;
+  }
+}
+
+/** Transactions that share locks could wait for each other. Then each piece of work runs alone. */
+const LIMIT_LOCKS = { sql: `set local lock_timeout = '50ms'`, id: -6 };
+
 class PostgresTransaction implements Transaction {
   readonly engine = 'postgres';
   now: number;
   readonly origin: Origin | undefined;
   /** Absent until the work sets one. */
   deadlines: TransactionDeadlines | undefined;
-  readonly #connection: Connection;
-  readonly #deadlineMs: number;
+  /** Whether the work has changed something. */
+  hasChanged = false;
+  /** Whether the work cannot share its transaction. */
+  mustRunAlone = false;
+  readonly #statements: StatementQueue;
   readonly #options: TransactionOptions;
-  readonly #increments = new PendingIncrements();
-  #queue: Queued[] = [];
-  /** Whether the queue is sent at the end of this turn. */
-  #isScheduled = false;
-  /** The first error of a statement, after which the server only rolls back. */
-  #failed: { readonly error: unknown } | undefined;
-  /** Whether BEGIN was sent. */
-  hasBegun = false;
-  /** Whether statements are rejected, because the work has ended. */
-  closed = false;
+  readonly #claims: Map<string, PostgresTransaction> | undefined;
 
-  constructor(connection: Connection, deadlineMs: number, options: TransactionOptions) {
-    this.#connection = connection;
-    this.#deadlineMs = deadlineMs;
+  /** @param claims what each piece of work of a shared transaction has claimed */
+  constructor(statements: StatementQueue, options: TransactionOptions, claims?: Map<string, PostgresTransaction>) {
+    this.#statements = statements;
     this.#options = options;
+    this.#claims = claims;
     this.now = options.deadlines.now();
     this.origin = options.origin;
-    this.#enqueue(BEGIN, []);
+  }
+
+  claim(resource: string): void {
+    if (this.#claims !== undefined && this.#claims.getOrInsert(resource, this) !== this) this.#requireAlone();
   }
 
   refreshNow(after = 0): void {
@@ -88,6 +123,7 @@ class PostgresTransaction implements Transaction {
   }
 
   requireVisibleBefore(end: number, late: () => Error): void {
+    if (this.#claims !== undefined) this.#requireAlone();
     this.deadlines ??= this.#options.deadlines.forTransaction();
     this.deadlines.requireVisibleBefore(end, late);
   }
@@ -104,122 +140,63 @@ class PostgresTransaction implements Transaction {
     return (await this.#result(query, params)).rowCount ?? 0;
   }
 
-  readonly newId = async (table: string): Promise<number> => {
-    return (await this.#wait(waiting => this.#enqueue(NEXT_ID, [table], { waiting }))).rows[0].id;
-  };
+  readonly newId = (table: string): Promise<number> => this.#statements.newId(table);
 
   async insert<P>(query: Query<P, { id: number }>, params: P, id?: number): Promise<number> {
     if (id === undefined) return (await this.#result(query, params)).rows[0].id;
-    this.#add(query, params, {});
+    this.queue(query, params);
     return id;
   }
 
   queue<P, R>(query: Query<P, R>, params: P, check?: (rows: number) => MaybePromise<void>): void {
-    this.#add(query, params, { check: check && (({ rowCount }) => check(rowCount ?? 0)) });
+    const { sql, values } = this.#compiled(query);
+    const options = { check: check && (({ rowCount }: QueryResult) => check(rowCount ?? 0)) };
+    this.#statements.enqueue({ sql, id: query.id }, values(params), options);
   }
 
-  increment: Transaction['increment'] = (counters, key, by) => void this.#increments.increment(counters, key, by);
+  increment: Transaction['increment'] = (counters, key, by) => {
+    this.hasChanged = true;
+    this.#statements.increments.increment(counters, key, by);
+  };
 
   incrementAndGet: Transaction['incrementAndGet'] = async ({ addOne }, key, by) =>
     (await this.first(addOne!, { key, by }))!.number;
 
   notify(topic: string): void {
     const { notified } = this.#options;
+    this.hasChanged = true;
     notified.set(topic, undefined);
-    this.#enqueue(RAISE_VERSION, [topic], { check: ({ rows }) => void notified.set(topic, rows[0].version) });
-  }
-
-  /**
-   * Ends the work and commits. Throws the error of a failed statement, even if the work caught it, or of a missed
-   * deadline.
-   */
-  async commit(): Promise<void> {
-    if (this.#failed === undefined) {
-      this.#increments.write(this);
-      const { notifies, changedTables } = this.#options;
-      if (notifies && changedTables.size > 0) this.#enqueue(SEND_NOTIFICATION, []);
-      // If the first batch has no COMMIT, it is repeated when the connection turns out to be lost.
-      if (!this.hasBegun || this.deadlines !== undefined || this.#queue.some(({ check }) => check)) await this.#send();
-    }
-    if (this.#failed !== undefined) throw this.#failed.error;
-    this.deadlines?.check();
-    this.#enqueue(COMMIT, []);
-    this.closed = true;
-    const before = this.#queue.length - 1;
-    const { results, error, isRejected } = await this.#send();
-    if (error === undefined) return;
-    // After a statement that the server rejected, it ran no COMMIT.
-    const isUnknown = this.#connection.broken && !(isRejected && results.length < before);
-    throw isUnknown ? new UnknownOutcomeError(error) : error;
+    this.#statements.enqueue(RAISE_VERSION, [topic], {
+      check: ({ rows }) => void notified.set(topic, rows[0].version),
+    });
   }
 
   #result<P, R>(query: Query<P, R>, params: P): Promise<QueryResult> {
-    return this.#wait(waiting => this.#add(query, params, { waiting }));
+    const { sql, values, changedTable } = this.#compiled(query);
+    const text = { sql, id: query.id };
+    const isRead = changedTable === undefined;
+    return isRead ? this.#statements.read(text, values(params)) : this.#statements.result(text, values(params));
   }
 
-  /** Returns the result of a statement. Statements that are queued until the end of this turn are sent with it. */
-  #wait(enqueue: (waiting: PromiseWithResolvers<QueryResult>) => void): Promise<QueryResult> {
-    const waiting = Promise.withResolvers<QueryResult>();
-    enqueue(waiting);
-    if (!this.#isScheduled) {
-      this.#isScheduled = true;
-      process.nextTick(() => {
-        this.#isScheduled = false;
-        if (!this.closed) this.#send();
-      });
+  /** Returns the SQL of a query that is about to be queued. */
+  #compiled<P, R>(query: Query<P, R>) {
+    const compiled = query.compiledFor('postgres');
+    const { changedTable } = compiled;
+    this.#statements.writeIncrementsFor(compiled, this);
+    if (changedTable !== undefined) {
+      this.hasChanged = true;
+      this.#options.changedTables.add(changedTable);
     }
-    return waiting.promise;
+    return compiled;
   }
 
-  #add<P, R>(query: Query<P, R>, params: P, options: QueuedOptions): void {
-    const { sql, values, words, changedTable } = query.compiledFor('postgres');
-    if (this.#increments.concern(words)) this.#increments.write(this);
-    if (changedTable !== undefined) this.#options.changedTables.add(changedTable);
-    this.#enqueue({ sql, id: query.id }, values(params), options);
-  }
-
-  #enqueue({ sql, id }: Text, values: readonly unknown[], options: QueuedOptions = {}): void {
-    if (this.closed) throw new Error('This transaction has ended.');
-    this.#queue.push({ ...this.#connection.prepare(sql, values, id), ...options });
-  }
-
-  /** Sends the queue, and passes each result to the code that waits for it. Never rejects. */
-  async #send(): Promise<BatchResult> {
-    const sent = this.#queue;
-    this.#queue = [];
-    this.hasBegun = true;
-    const outcome = await this.#connection.run(this.#deadlineMs, sent);
-    let failed = false;
-    for (const [index, { waiting, check }] of sent.entries()) {
-      const result = outcome.results[index];
-      try {
-        if (failed) throw this.#failed!.error;
-        if (result === undefined) throw outcome.error;
-        const checked = check?.(result);
-        if (checked !== undefined) await checked;
-        waiting?.resolve(result);
-      } catch (error) {
-        failed = true;
-        this.#failed ??= { error };
-        waiting?.reject(error);
-      }
-    }
-    return outcome;
+  #requireAlone(): never {
+    this.mustRunAlone = true;
+    throw new Error('This work cannot share a transaction.');
   }
 }
 
-/** A statement of every transaction. */
-interface Text {
-  readonly sql: string;
-  /** The id of the prepared statement; those of queries are not negative. */
-  readonly id: number;
-}
-
-const BEGIN: Text = { sql: 'begin isolation level read committed', id: -1 };
-const COMMIT: Text = { sql: 'commit', id: -2 };
-const SEND_NOTIFICATION: Text = { sql: `select ${NOTIFY}`, id: -3 };
-const NEXT_ID: Text = { sql: `select nextval(pg_get_serial_sequence(quote_ident($1), 'id')) as id`, id: -5 };
-const RAISE_VERSION: Text = {
+const RAISE_VERSION = {
   sql: `insert into announcements (topic, version) values ($1, 1)
     on conflict (topic) do update set version = announcements.version + 1 returning version, ${NOTIFY}`,
   id: -4,

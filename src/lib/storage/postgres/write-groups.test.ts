@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type Engine, onPostgres } from '../../../../test/support/engines.ts';
+import type { Database, MaybePromise, Transaction } from '../database.ts';
+import type { Migration } from '../migration.ts';
+import { createQueryFactory, type Params, sql } from '../query.ts';
+
+onPostgres(engine => {
+  describe('writes of one group', () => {
+    it('that wait at the same time share a transaction', async () => {
+      const { database, write } = await openNotes(engine);
+      const ids = await Promise.all(['a', 'b', 'c'].map(text => write(tx => addIn(tx, text))));
+      assert.equal(new Set(ids).size, 1);
+      assert.deepEqual(await textsIn(database), ['a', 'b', 'c']);
+    });
+
+    it('share none with those of another group', async () => {
+      const { write } = await openNotes(engine);
+      const ids = await Promise.all([write(tx => addIn(tx, 'a'), 1), write(tx => addIn(tx, 'b'), 2)]);
+      assert.equal(new Set(ids).size, 2);
+    });
+
+    it('get an error of their own before a change, and the others commit', async () => {
+      const { database, write } = await openNotes(engine);
+      const rejected = write(async tx => {
+        await tx.first(transactionId, {});
+        throw new Error('rejected');
+      });
+      const ids = await Promise.all([
+        write(tx => addIn(tx, 'a')),
+        write(tx => addIn(tx, 'b')),
+        assert.rejects(rejected, /rejected/),
+      ]);
+      assert.equal(ids[0], ids[1]);
+      assert.deepEqual(await textsIn(database), ['a', 'b']);
+    });
+
+    it('run again, each alone, if one fails after a change', async () => {
+      const { database, write } = await openNotes(engine);
+      await write(tx => addIn(tx, 'taken'));
+      const rejected = write(async tx => {
+        await tx.run(add, { text: 'lost' });
+        throw new Error('rejected');
+      });
+      const ids = await Promise.all([
+        write(tx => addIn(tx, 'a')),
+        write(tx => addIn(tx, 'b')),
+        assert.rejects(rejected, /rejected/),
+        assert.rejects(
+          write(tx => addIn(tx, 'taken')),
+          { code: '23505' },
+        ),
+      ]);
+      assert.notEqual(ids[0], ids[1]);
+      assert.deepEqual(await textsIn(database), ['a', 'b', 'taken']);
+    });
+
+    it('run one after the other if they claim the same', async () => {
+      const { database, write } = await openNotes(engine);
+      const increase = (tx: Transaction) => {
+        tx.claim?.('the number');
+        return addNext(tx);
+      };
+      await Promise.all(Array.from({ length: 8 }, () => write(increase)));
+      assert.deepEqual(await textsIn(database), ['0', '1', '2', '3', '4', '5', '6', '7']);
+    });
+
+    it('do not wait for a lock together', async () => {
+      const { database, write } = await openNotes(engine);
+      const locked = Promise.withResolvers<void>();
+      const end = Promise.withResolvers<void>();
+      const holder = database.write(async tx => {
+        await tx.first(lock, {});
+        locked.resolve();
+        await end.promise;
+      });
+      await locked.promise;
+      const waiting = write(tx => tx.first(lock, {}));
+      await Promise.all([write(tx => addIn(tx, 'a')), write(tx => addIn(tx, 'b'))]);
+      assert.deepEqual(await textsIn(database), ['a', 'b']);
+      end.resolve();
+      await Promise.all([holder, waiting]);
+    });
+
+    it('get different ids', async () => {
+      const { write } = await openNotes(engine);
+      const newIds = (tx: Transaction) => Promise.all([tx.newId!('notes'), tx.newId!('notes')]);
+      const ids = await Promise.all(Array.from({ length: 5 }, () => write(newIds)));
+      assert.deepEqual(ids.flat(), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    });
+  });
+});
+
+interface Tables {
+  notes: { id: number; text: string };
+}
+
+const query = createQueryFactory<Tables>();
+const add = query((db, p: Params<{ text: string }>) => db.insertInto('notes').values({ text: p.text } as never));
+const all = query(db => db.selectFrom('notes').select('text').orderBy('text'));
+const count = query(db => db.selectFrom('notes').select(eb => eb.fn.countAll<number>().as('notes')));
+const lock = query(db => db.selectNoFrom(sql`pg_advisory_xact_lock(1)`.as('locked')));
+const transactionId = query(db => db.selectNoFrom(sql<string>`pg_current_xact_id()::text`.as('id')));
+
+/** Adds a note, and returns the id of the transaction. */
+async function addIn(tx: Transaction, text: string): Promise<string> {
+  const { id } = (await tx.first(transactionId, {}))!;
+  tx.queue(add, { text });
+  return id;
+}
+
+/** Adds a note with the number of notes, locked so that two transactions add different ones. */
+async function addNext(tx: Transaction): Promise<void> {
+  await tx.first(lock, {});
+  tx.queue(add, { text: String((await tx.first(count, {}))!.notes) });
+}
+
+const migrations: Migration[] = [
+  {
+    name: '0001-notes',
+    up: ({ text, end }) => [
+      `create table notes (id bigint generated by default as identity primary key, text ${text} not null unique) ${end}`,
+    ],
+  },
+];
+
+async function openNotes(engine: Engine) {
+  const location = await engine.newLocation({ empty: true });
+  const database: Database = await engine.open({ role: 'server', location, migrations });
+  const write = <T>(work: (tx: Transaction) => MaybePromise<T>, group = 1) => database.write(work, undefined, group);
+  return { database, write };
+}
+
+const textsIn = async (database: Database) => (await database.all(all, {})).map(({ text }) => text);
