@@ -24,10 +24,11 @@ import type { LoggedData } from './owners.ts';
 export async function record(tx: Transaction, event: NewEvent): Promise<void> {
   const { kind, action, subjectId, accountId } = event;
   const { origin, auditAccountId } = auditColumnsOf(tx, event);
-  const { bytes, ...texts } = textsOf(tx, event);
-  const values = { kind, action, subjectId, accountId, ...texts, origin, auditAccountId };
+  const { bytes, data, whole } = textsOf(tx, event);
   countEventBytes(tx, accountId, bytes + (origin?.length ?? 0));
-  await tx.queue(values.whole === null ? insertEvent : insertShortened, { at: tx.now, ...values });
+  // Without spread syntax, which takes longer than the JSON of the event.
+  const row = { at: tx.now, kind, action, subjectId, accountId, data, whole, origin, auditAccountId };
+  await tx.queue(whole === null ? insertEvent : insertShortened, row);
   if (kind === 'pet' && action !== 'created') await recordReplaced(tx, event);
 }
 
@@ -180,9 +181,8 @@ function auditColumnsOf({ origin }: Pick<Transaction, 'origin'>, event: NewEvent
     const { ownerId = null } = event.data as LoggedData;
     return { origin: JSON.stringify(origin), auditAccountId: event.accountId ?? ownerId };
   }
-  const { accountId, ...shown } = origin;
-  if (latest?.origin !== origin) latest = { origin, json: JSON.stringify(shown) };
-  return { origin: latest.json, auditAccountId: accountId };
+  if (latest?.origin !== origin) latest = { origin, json: JSON.stringify({ ...origin, accountId: undefined }) };
+  return { origin: latest.json, auditAccountId: origin.accountId };
 }
 
 const none: AuditColumns = { origin: null, auditAccountId: null };
