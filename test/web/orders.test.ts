@@ -104,6 +104,13 @@ describe('holds and orders of a shelter', { skip: skipBrowser }, () => {
     for (const step of ['', 'x', '__proto__']) {
       assert.match((await owner.submit(path, { step })).text, /Choose a step/);
     }
+    const { id: other } = await post('/store/orders', customerKey, { petId });
+    for (const note of ['\0', 'x'.repeat(1001)]) {
+      const wrong = { step: 'approval', note, etag: etagIn(await owner.open(`/shelter/orders/${other}`)) };
+      const reply = await owner.submit(`/shelter/orders/${other}`, wrong);
+      assert.equal(reply.status, 422);
+      assert.match(reply.text, /To approve/);
+    }
   });
 
   it('show a hold to both parties; its holder extends it, and the owner ends it', async () => {
@@ -123,6 +130,10 @@ describe('holds and orders of a shelter', { skip: skipBrowser }, () => {
     await assertFits(page, 'a hold');
     await page.context().close();
     const etag = etagIn(await owner.open(path));
+    for (const period of ['', 'a year', 'constructor', '__proto__']) {
+      assert.match((await customer.submit(path, { etag, period })).text, /Choose a period/);
+    }
+    assert.equal(await status(), 'pending');
     assert.equal((await owner.submit(path, { etag })).headers['location'], `${path}?done=released`);
     assert.equal(await status(), 'available');
     const after = (await owner.open(path)).text;

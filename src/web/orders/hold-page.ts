@@ -44,7 +44,9 @@ export const holdPage = accountPage({
     const { deployment, origin, form: sent } = visit;
     const actor = ownActor(visit);
     const check = checkOf(visit, 'hold');
-    const period = periods[sent.get('period') ?? ''];
+    const name = sent.get('period');
+    if (name !== null && !Object.hasOwn(periods, name)) return holdView(visit, hold, 'Choose a period.');
+    const period = name === null ? undefined : periods[name]!;
     try {
       await deployment.database.write(
         tx =>

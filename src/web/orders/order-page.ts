@@ -2,8 +2,9 @@ import { nowOf } from '../../access/deployment.ts';
 import { etagOf } from '../../lib/etag.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { Problem } from '../../lib/http/problem.ts';
-import { countText, NOTE_LENGTH_MAX } from '../../lib/text.ts';
-import { type OrderStatus, orderSteps, petIdsOf, type StepName } from '../../model/order.ts';
+import { BodyReader } from '../../lib/http/server/validation.ts';
+import { NOTE_LENGTH_MAX } from '../../lib/text.ts';
+import { NewOrderReturn, type OrderStatus, orderSteps, petIdsOf, type StepName } from '../../model/order.ts';
 import { getOrder } from '../../store/orders/orders.ts';
 import { type OrderWithSteps, orderOf } from '../../store/orders/rows.ts';
 import { approveOrder, cancelOrder, deliverOrder, returnOrder, type TakeStep } from '../../store/orders/steps.ts';
@@ -14,6 +15,7 @@ import { type AccountVisit, accountPage, ownActor, type View } from '../page.ts'
 import { facts } from '../parts.ts';
 import { petLinks, petsNamed } from '../pets/names.ts';
 import { priceText } from '../pets/parts.ts';
+import { readChecked } from '../schema-form.ts';
 import { PATH, partyOf, stateOf } from './list-page.ts';
 
 /** A step of an order in words: its button, what it means, and the text about a step that was taken. */
@@ -67,19 +69,21 @@ export const orderPage = accountPage({
     const name = stepNames.find(one => one === sent.get('step'));
     if (name === undefined) return orderView(visit, order, 'Choose a step.');
     const note = sent.get('note')?.trim().replaceAll('\r\n', '\n') ?? '';
-    if (Array.from(note).length > NOTE_LENGTH_MAX)
-      return orderView(visit, order, `The note is longer than ${countText(NOTE_LENGTH_MAX)} characters.`);
-    const body = { ...(note !== '' && { note }), ...(name === 'return' && { ready: sent.get('ready') === 'yes' }) };
+    const entries = { ...(note !== '' && { note }), ...(name === 'return' && { ready: sent.get('ready') === 'yes' }) };
     try {
       const take = steps[name].take;
+      const body = readChecked<NewOrderReturn>(orderReturn, entries);
       await deployment.database.write(tx => take(tx, ownActor(visit), order.id, body, checkOf(visit, 'order')), origin);
       return { location: `${PATH}/${order.id}?done=${name}` };
     } catch (error) {
       if (!(error instanceof Problem) || error.status >= 500) throw error;
-      return orderView(visit, (await visibleOrder(visit)) ?? order, error.message);
+      return orderView(visit, (await visibleOrder(visit)) ?? order, error.errors?.[0]?.message ?? error.message);
     }
   },
 });
+
+/** The body of a return has the members of every step. */
+const orderReturn = new BodyReader(NewOrderReturn);
 
 async function visibleOrder(visit: AccountVisit): Promise<OrderWithSteps | undefined> {
   const id = idOf(visit.parameters['orderId']);

@@ -113,7 +113,7 @@ export class LoadShedder {
   }
 
   #expectedMs(nowMs: number, pause: ReadPause | undefined): number {
-    // What is read as soon as a pause ends has probably waited in the kernel.
+    // A request that is read right after a pause has probably waited in the kernel.
     const unreadMs = pause !== undefined && pause.toMs === this.#turnEndMs ? nowMs - pause.fromMs : 0;
     return unreadMs + this.#estimate.expectedMs();
   }
