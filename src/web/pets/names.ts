@@ -21,7 +21,7 @@ export async function petsNamed(visit: AccountVisit, ids: readonly number[]): Pr
     { id, sort: 'id' },
     { limit: id.length, request },
     nowOf(deployment),
-    'full',
+    'card',
   );
   return new Map(rows.map(({ id, name, accountId }) => [id, { name, isOwn: accountId === account.id }]));
 }
