@@ -14,6 +14,8 @@ export interface RequestOrigin {
 export interface SessionOrigin extends Omit<RequestOrigin, 'keyId' | 'traceparent'> {
   /** Absent for a change by a link from an e-mail. */
   readonly sessionId?: number;
+  /** The person who made the change; absent for changes of earlier releases. */
+  readonly personId?: number;
 }
 
 export interface CommandOrigin {

@@ -25,6 +25,10 @@ import { organizationsPage } from '../web/organizations/list-page.ts';
 import { organizationPage } from '../web/organizations/organization-page.ts';
 import { ownOrganizationPage } from '../web/organizations/own-page.ts';
 import type { WebPage } from '../web/page.ts';
+import { invitationPage } from '../web/people/invitation-page.ts';
+import { memberPage, removeMemberPage } from '../web/people/member-page.ts';
+import { cancelInvitationPage, peoplePage } from '../web/people/people-page.ts';
+import { switchAccountPage } from '../web/people/switch-page.ts';
 import { animalPage } from '../web/pets/animal-page.ts';
 import { cardPage } from '../web/pets/card-page.ts';
 import { confirmMessagePage } from '../web/pets/confirm-page.ts';
@@ -83,6 +87,7 @@ export const pages: readonly WebPage[] = [
   signUpPage,
   forgotPasswordPage,
   linkPage,
+  invitationPage,
   signOutPage,
   account,
   changeName,
@@ -116,6 +121,11 @@ export const pages: readonly WebPage[] = [
   usagePage,
   requestsPage,
   requestPage,
+  peoplePage,
+  memberPage,
+  removeMemberPage,
+  cancelInvitationPage,
+  switchAccountPage,
   sessionsPage,
   endOtherSessionsPage,
   endSessionPage,

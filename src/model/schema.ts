@@ -6,6 +6,7 @@ import type { loggedRequestFields } from './logged-request.ts';
 import type { EventKind, NounTables } from './nouns.ts';
 import type { PhotoType } from './photo.ts';
 import type { refusalFields } from './refusal.ts';
+import type { Role } from './roles.ts';
 import type { webhookFields } from './webhook.ts';
 
 export type {
@@ -321,12 +322,37 @@ export interface Tables extends NounTables {
     /** 1 for an account of the sandbox, which lasts as long as its key; see `access/keys/sandbox.ts`. */
     sandbox: number | null;
   };
-  /** The passwords of accounts, as PHC strings. An account without a password is opened by a link. */
-  passwords: { account_id: number; hash: string; changed_at: number };
-  /** The signed-in browsers of accounts, each with the SHA-256 of its cookie. */
+  /** The people who sign in. The owner who began with an account has its id; other ids are of the same sequence. */
+  people: { id: number; email: string; name: string; created_at: number; email_confirmed_at: number | null };
+  /** The members of accounts, with those who have left: their names stay in the history of the account. */
+  members: { account_id: number; person_id: number; role: Role; joined_at: number; left_at: number | null };
+  /** Invitations to accounts, each with the SHA-256 of its secret; null until its e-mail is sent. */
+  invitations: {
+    id: Generated<number>;
+    account_id: number;
+    email: string;
+    role: Role;
+    hash: string | null;
+    /** 1 if its link is sent to its address; 0 if a page showed the link. */
+    mailed: number;
+    /** The person who invited. */
+    invited_by: number;
+    created_at: number;
+    expires_at: number;
+  };
+  /** The passwords of people, as PHC strings. A person without a password signs in by a link. */
+  passwords: {
+    /** The id of the person, in this and the next tables; named by a release in which it was the account's. */
+    account_id: number;
+    hash: string;
+    changed_at: number;
+  };
+  /** The signed-in browsers of people, each with the SHA-256 of its cookie. */
   sessions: {
     id: Generated<number>;
     account_id: number;
+    /** The account whose pages it shows; null stands for the account with the id of the person. */
+    current_account_id: number | null;
     hash: string;
     created_at: number;
     last_seen_at: number;
@@ -334,7 +360,7 @@ export interface Tables extends NounTables {
     address: string;
     user_agent: string;
   };
-  /** Links that open an account once, each with the SHA-256 of its token. */
+  /** Links that sign a person in once, each with the SHA-256 of its token. */
   links: {
     id: Generated<number>;
     account_id: number;
@@ -350,8 +376,17 @@ export interface Tables extends NounTables {
    */
   account_emails: {
     id: Generated<number>;
-    kind: 'confirm' | 'reset' | 'account_exists' | 'email_changed' | 'password_changed';
-    /** The account; null if the address determines it when the e-mail is sent. */
+    kind:
+      | 'confirm'
+      | 'reset'
+      | 'account_exists'
+      | 'email_changed'
+      | 'password_changed'
+      | 'invitation'
+      | 'member_joined'
+      | 'member_left'
+      | 'role_changed';
+    /** The person, or for the last four kinds the account; null if the address determines it when the e-mail is sent. */
     account_id: number | null;
     email: string;
     /** The public URL of the pages that its links lead to. */
@@ -380,6 +415,8 @@ export interface Tables extends NounTables {
     name: string | null;
     /** The key that replaced it when it was rotated. */
     replaced_by: string | null;
+    /** The person who created it on a page; null for keys of the operator, and of earlier releases. */
+    person_id: number | null;
     /** The individual limits of the key, within those of its account; null if it has none. */
     per_minute: number | null;
     per_day: number | null;

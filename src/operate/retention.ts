@@ -3,6 +3,7 @@ import { eraseOrigins } from '../access/audit/retention.ts';
 import { deleteResponses } from '../access/idempotency/idempotency.ts';
 import { expireIdleKeys } from '../access/keys/keys.ts';
 import { deleteOldDayCounts } from '../access/limits/day-counts.ts';
+import { deleteExpiredInvitations } from '../access/people/invitations.ts';
 import { deleteOldAttempts } from '../access/sessions/attempts.ts';
 import { deleteOldEmails } from '../access/sessions/emails.ts';
 import { deleteExpiredLinks } from '../access/sessions/links.ts';
@@ -44,6 +45,7 @@ const allRules = ({
   deleteExpiredSecrets,
   deleteExpiredSessions,
   deleteExpiredLinks,
+  deleteExpiredInvitations,
   deleteOldAttempts,
   deleteOldEmails,
   deleteUnconfirmed,

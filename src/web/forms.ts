@@ -166,9 +166,9 @@ ${choices.map(
 </fieldset>`;
 }
 
-/** Returns a form that is sent by POST, with its token and its button. */
+/** Returns a form that is sent by POST, with its token and its button, which is disabled for members who only read. */
 export function form(
-  visit: Pick<Visit, 'tokenField'>,
+  visit: Pick<Visit, 'tokenField' | 'isReadOnly'>,
   {
     action,
     submit,
@@ -180,7 +180,7 @@ export function form(
   return html`<form method="post" action="${action}" class="${className}">
 ${visit.tokenField()}
 ${fields}
-<button${danger && html` class="danger"`}>${submit}</button>
+<button${danger && html` class="danger"`}${visit.isReadOnly && html` disabled`}>${submit}</button>
 </form>`;
 }
 

@@ -6,9 +6,10 @@ import type { FileLimits, WebPageRequest } from '../lib/http/server/pages.ts';
 import type { MaybePromise } from '../lib/maybe-promise.ts';
 import type { SessionOrigin } from '../lib/origin.ts';
 import type { Account } from '../model/account.ts';
+import type { Permission } from '../model/roles.ts';
 import type { Site } from './site.ts';
 
-/** The visitors that may open the page: everyone, signed-in accounts, or signed-in admins. */
+/** The visitors that may open the page: everyone, members of an account, or owners of an admin account. */
 type PageAccess = 'everyone' | 'account' | 'admin';
 
 /** The menus of the site. A page without a menu is reached by links. */
@@ -23,6 +24,10 @@ export interface WebPage {
   /** The name of the page, in menus and in the window title. */
   readonly title: string;
   readonly access: PageAccess;
+  /** The permission that its form requires, on pages of accounts. */
+  readonly permission?: Permission;
+  /** The permission that is enough to open the page; by default `permission`. */
+  readonly shownFor?: Permission;
   /** The deployments that serve the page: all, or only the portal, which has the accounts. */
   readonly on: 'every deployment' | 'portal';
   readonly menu?: Menu;
@@ -69,6 +74,8 @@ export interface Visit {
   readonly file?: AsyncIterable<Buffer> | undefined;
   /** The signed-in account and its session. */
   readonly signedIn: SignedIn | undefined;
+  /** Whether the role of the member allows to open the page, but not to send its forms. */
+  readonly isReadOnly: boolean;
   /** Whether the browser stores the session's cookie: over HTTPS, and on localhost. */
   readonly canSignIn: boolean;
   /** Counts additional work that takes as long as rendering a page. */
@@ -83,6 +90,8 @@ export interface Visit {
 export interface AccountVisit extends Visit {
   readonly signedIn: SignedIn;
   readonly account: Account;
+  /** Reports whether the role of the member gives a permission. */
+  may(permission: Permission): boolean;
   /** The origin of changes, which `Database.write` takes. */
   readonly origin: SessionOrigin;
 }
@@ -174,14 +183,14 @@ export function publicFile(
   return { on: 'every deployment', ...definition, access: 'everyone' };
 }
 
-/** Defines a page for the signed-in account. */
-export function accountPage(definition: Definition<AccountVisit>): WebPage {
+/** Defines a page for members of an account. */
+export function accountPage(definition: Definition<AccountVisit> & Required<Pick<WebPage, 'permission'>>): WebPage {
   return { on: 'portal', ...definition, access: 'account' } as WebPage;
 }
 
-/** Defines a page for admins. */
+/** Defines a page for owners of an admin account. */
 export function operatorPage(definition: Definition<AccountVisit>): WebPage {
-  return { on: 'portal', ...definition, access: 'admin' } as WebPage;
+  return { on: 'portal', permission: 'operate', ...definition, access: 'admin' } as WebPage;
 }
 
 /** Returns the path of a page with the values of its parameters. */

@@ -19,11 +19,12 @@ import { contentEtag } from '../lib/http/server/conditional.ts';
 import type { PageRoute, WebPageRequest } from '../lib/http/server/pages.ts';
 import type { PageContent } from '../lib/http/server/responses.ts';
 import type { DeploymentName } from '../model/schema.ts';
+import { accountVisitOf, isReadOnly, refusalOf } from './admission.ts';
 import { assets } from './assets.ts';
 import { compress } from './compress.ts';
 import { errorSummary } from './forms.ts';
 import { document } from './layout.ts';
-import { type AccountVisit, type PageResult, pathWith, type Visit, type WebPage } from './page.ts';
+import { type PageResult, pathWith, type Visit, type WebPage } from './page.ts';
 import { problemView, staleFormView } from './problem-view.ts';
 import { COOKIES_NEED_HTTPS, isLocalhost, namesSite, requireSameSite } from './same-site.ts';
 import { nowOf, type Site, type SiteUrls } from './site.ts';
@@ -172,11 +173,11 @@ export class PageHandler {
       if (own !== secret && own !== visitor) cookies.push(setCookie(names.visitor, own));
       return html`<input type="hidden" name="token" value="${this.#site.isUpgraded() ? maskedTokenOf(own) : formTokenOf(own)}">`;
     };
-    const refused = refusalOf(page, request, signedIn);
+    const refused = refusalOf(page, request, signedIn, form === noForm ? 'show' : 'submit');
     const markdownUrl = (href: string) => (href.startsWith('/') ? request.publicUrl + this.#twinLink(href) : href);
     const countPage = () => this.#site.pageLimiter.add(client);
     const deps = { site: this.#site, deployment: this.#deployment, countPage, tokenField, markdownUrl };
-    const visit = visitOf({ ...deps, request, signedIn, form });
+    const visit = accountVisitOf({ ...deps, request, signedIn, form, isReadOnly: isReadOnly(page, signedIn) });
     const result = refused ?? (await handle(visit));
     if (result === undefined) return undefined;
     if ('location' in result) return this.#redirect(request, result.location, [...cookies, ...(result.cookies ?? [])]);
@@ -246,40 +247,6 @@ export class PageHandler {
 
 function uploadAccountOf({ account }: SignedIn) {
   return { accountId: account.id, plan: account.plan };
-}
-
-/** Returns the response for visitors who may not open the page; `undefined` for others. */
-function refusalOf(
-  page: WebPage,
-  { path, search }: WebPageRequest,
-  signedIn: SignedIn | undefined,
-): PageResult | undefined {
-  if (page.access === 'everyone') return undefined;
-  const next = page.show === undefined ? '' : `?next=${encodeURIComponent(path + search)}`;
-  if (signedIn === undefined) return { location: `/sign-in${next}` };
-  if (page.access === 'admin' && !signedIn.account.admin) {
-    throw new Problem('not_admin', 403, 'This page is for the operators of the store.');
-  }
-  if (signedIn.account.suspendedAt !== undefined && !page.whileSuspended) {
-    throw new Problem('account_suspended', 403, 'This account is suspended. Your account page says what you can do.');
-  }
-  return undefined;
-}
-
-function visitOf(visit: Omit<Visit, 'parameters' | 'query' | 'canSignIn'>): Visit {
-  const { request, signedIn } = visit;
-  const common = {
-    ...visit,
-    parameters: request.parameters,
-    query: new URLSearchParams(request.search),
-    canSignIn: request.tls || isLocalhost(request),
-  };
-  if (signedIn === undefined) return common;
-  const { id: accountId } = signedIn.account;
-  const { requestId, address } = request;
-  const origin = { accountId, sessionId: signedIn.session.id, requestId, address };
-  const own: AccountVisit = { ...common, signedIn, account: signedIn.account, origin };
-  return own;
 }
 
 async function compressed(content: PageContent | undefined): Promise<PageContent | undefined> {

@@ -156,7 +156,7 @@ describe('the forms of accounts', () => {
     }
     const { accountId } = ann;
     const email = 'plans@example.org';
-    const { secret } = await database().write(tx => createLink(tx, { accountId, purpose: 'confirm', email }));
+    const { secret } = await database().write(tx => createLink(tx, { personId: accountId, purpose: 'confirm', email }));
     assert.equal((await ann.open(`/links/${secret}`)).status, 200);
     assert.equal((await getAccount(database(), accountId)).emailConfirmedAt, undefined, 'opening changes nothing');
     assert.equal((await ann.submit(`/links/${secret}`)).status, 303);
@@ -169,7 +169,7 @@ describe('the forms of accounts', () => {
   it('confirm an address for others only with the password that was chosen', async () => {
     const email = 'victim@example.org';
     const { accountId } = await person(email);
-    const { secret } = await database().write(tx => createLink(tx, { accountId, purpose: 'confirm', email }));
+    const { secret } = await database().write(tx => createLink(tx, { personId: accountId, purpose: 'confirm', email }));
     const victim = anonymous(service);
     assert.equal((await victim.submit(`/links/${secret}`, { password: 'not theirs' })).status, 422);
     assert.equal((await getAccount(database(), accountId)).emailConfirmedAt, undefined);
@@ -207,7 +207,8 @@ describe('the forms of accounts', () => {
     assert.match(String(reply.headers['content-disposition']), /^attachment; filename="petstore-account-\d+\.json"$/);
     assert.equal(reply.body.account.email, 'export@example.org');
     assert.equal(reply.body.production.animals.length, 130);
-    const members = ['account', 'keys', 'sessions', 'events', 'usage', 'requests', 'production', 'staging'];
+    const about = ['account', 'keys', 'members', 'invitations', 'sessions', 'events', 'usage', 'requests'];
+    const members = [...about, 'production', 'staging'];
     assert.deepEqual(Object.keys(reply.body), members);
     for (const secret of [ann.secret, key.token, '$argon2id']) assert.ok(!reply.text.includes(secret));
     for (let i = 1; i < 5; i++) assert.equal((await ann.submit('/account/export')).status, 200);

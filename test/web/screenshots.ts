@@ -89,7 +89,7 @@ async function prepare(service: TestService, person: Visitor): Promise<Record<st
   await sleep(2000);
   const message = { message: 'Is Bella good with children?', petId: 1, replyTo: 'ann@example.org' };
   await send(`${service.urls.production}/messages`, { method: 'POST', key, body: message });
-  const link = { accountId, purpose: 'reset' as const, email: 'riverside@example.org' };
+  const link = { personId: accountId, purpose: 'reset' as const, email: 'riverside@example.org' };
   const { secret } = await service.app.databases.production.write(tx => createLink(tx, link));
   return {
     secret,

@@ -80,7 +80,7 @@ describe('the server of pages', () => {
     assert.equal((await person.submit('/account/name', { token: forged, name: 'Ann' })).status, 403);
 
     const secret = await service.app.databases.production.write(tx =>
-      createLink(tx, { accountId: person.accountId, purpose: 'sign_in', email: 'x@example.org' }),
+      createLink(tx, { personId: person.accountId, purpose: 'sign_in', email: 'x@example.org' }),
     );
     const form = { name: 'Secret', deployment: 'staging', access: 'all' };
     for (const reply of [

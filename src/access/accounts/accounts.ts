@@ -12,8 +12,10 @@ import {
 import { record } from '../../model/log/log.ts';
 import { redactEvents } from '../../model/log/redaction.ts';
 import type { ActionOf } from '../../model/nouns.ts';
+import type { Role } from '../../model/roles.ts';
 import { type Params, type Query, query, type Reader, sql, type Transaction } from '../../model/schema.ts';
 import { type AccountEventData, accountEvent } from './events.ts';
+import { addFounder } from './people.ts';
 import {
   type AccountRow,
   accountByEmail,
@@ -31,7 +33,7 @@ import {
 } from './rows.ts';
 
 /**
- * Creates an account and notifies the topic `registry`.
+ * Creates an account, whose owner is the person with its e-mail address, and notifies the topic `registry`.
  * @param confirmBy the time at which it is deleted unless its address is confirmed; see `deleteUnconfirmedAccounts`
  * @throws {UserError} when a property is invalid, or another account has the email address, in any case
  */
@@ -39,6 +41,7 @@ export async function createAccount(tx: Transaction, account: NewAccount, confir
   checkNewAccount(account);
   const values = { ...valuesOf(account), createdAt: tx.now, confirmBy: confirmBy ?? null };
   const created = await unlessTaken(tx, insertAccount, values);
+  await addFounder(tx, created);
   await recordAction(tx, 'created', created);
   await tx.notify('registry');
   return created;
@@ -73,6 +76,16 @@ export async function confirmEmail(tx: Transaction, { id, emailConfirmedAt }: Ac
 /** Records the event `account.password_changed`: the audit log shows who changed or reset it. */
 export async function recordPasswordChange(tx: Transaction, account: Account): Promise<void> {
   await recordAction(tx, 'password_changed', account);
+}
+
+/** Records that a person joined or left an account, or has another role. */
+export async function recordMember(
+  tx: Transaction,
+  action: 'member_joined' | 'member_left' | 'role_changed',
+  account: Account,
+  member: { readonly personId: number; readonly role: Role },
+): Promise<void> {
+  await recordAction(tx, action, account, undefined, { member });
 }
 
 /**
@@ -206,7 +219,7 @@ function valuesOf({ email, name, plan = 'free', perMinute, perDay, admin = false
  * Locks an account until the transaction ends. @throws {UserError} when it does not exist, is deleted, or is in the
  * sandbox
  */
-async function lockAccount(tx: Transaction, id: number): Promise<Account> {
+export async function lockAccount(tx: Transaction, id: number): Promise<Account> {
   const row = await tx.first(lockedAccount, { id });
   if (row === undefined) throw unknownAccount(id);
   const account = accountOf(row);

@@ -23,11 +23,16 @@ export function accountEvent(
   action: ActionOf<'account'>,
   account: Account,
   before?: Account,
-  more?: Pick<AccountEventData, 'toAccountId'>,
+  { member, ...more }: Pick<AccountEventData, 'toAccountId'> & { readonly member?: State } = {},
 ): NewEvent {
   const state = stateOf(account);
   const was = before && changesOf(stateOf(before), state);
-  const data: AccountEventData = { account: state, ...(was && { was }), ...more, ownerId: account.id };
+  const data: AccountEventData = {
+    account: { ...state, ...member },
+    ...(was && { was }),
+    ...more,
+    ownerId: account.id,
+  };
   return { kind: 'account', action, subjectId: account.id, accountId: null, data };
 }
 

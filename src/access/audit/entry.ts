@@ -43,6 +43,12 @@ export const AuditEntry = Type.Object(
         description: 'The id of the session of the browser, for a change on a page; absent for other changes.',
       }),
     ),
+    personId: Type.Optional(
+      Type.Integer({
+        format: 'int64',
+        description: 'The id of the member of the account who made the change on a page; absent for other changes.',
+      }),
+    ),
     requestId: ofRequest('The `X-Request-Id` of the request'),
     address: ofRequest('The IP address that the request came from'),
     traceparent: Type.Optional(

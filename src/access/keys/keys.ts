@@ -56,6 +56,11 @@ export async function listKeys(reader: Reader, accountId?: number): Promise<Key[
   return rows.map(keyOf);
 }
 
+/** Returns the ids of all keys of an account that a member created or rotated on a page, also of revoked ones. */
+export async function keyIdsOfMember(reader: Reader, accountId: number, personId: number): Promise<string[]> {
+  return (await reader.all(keysOfMember, { accountId, personId })).map(({ id }) => id);
+}
+
 /**
  * Revokes a key with effect on the next request, and notifies the topic `registry`. Idempotent: keeps the first
  * revocation time.
@@ -203,10 +208,11 @@ function limitsIn({ budget = {} }: Pick<Key, 'budget'>): Pick<Row, 'perMinute' |
   return { perMinute: budget.perMinute ?? null, perDay: budget.perDay ?? null };
 }
 
-/** Inserts a key without an event, and notifies the topic `registry`. */
+/** Inserts a key of the person who acts, without an event, and notifies the topic `registry`. */
 export async function issueKey(tx: Transaction, key: IssueOptions): Promise<IssuedKey> {
   const { token, id, hash } = newToken(key.deployment);
-  const row = await tx.first(insertKey, { id, hash, createdAt: tx.now, ...key });
+  const personId = (tx.origin && 'personId' in tx.origin && tx.origin.personId) || null;
+  const row = await tx.first(insertKey, { id, hash, createdAt: tx.now, personId, ...key });
   await tx.notify('registry');
   return { ...keyOf(row!), token };
 }
@@ -246,23 +252,29 @@ const columns = [
   'per_day as perDay',
 ] as const;
 
-const insertKey = query((db, p: Params<IssueOptions & { id: string; hash: string; createdAt: number }>) =>
-  db
-    .insertInto('keys')
-    .values({
-      id: p.id,
-      account_id: p.accountId,
-      deployment: p.deployment,
-      hash: p.hash,
-      scopes: p.scopes,
-      created_at: p.createdAt,
-      expires_at: p.expiresAt,
-      networks: p.networks,
-      name: p.name,
-      per_minute: p.perMinute,
-      per_day: p.perDay,
-    })
-    .returning(columns),
+const keysOfMember = query((db, p: Params<{ accountId: number; personId: number }>) =>
+  db.selectFrom('keys').select('id').where('account_id', '=', p.accountId).where('person_id', '=', p.personId),
+);
+
+const insertKey = query(
+  (db, p: Params<IssueOptions & { id: string; hash: string; createdAt: number; personId: number | null }>) =>
+    db
+      .insertInto('keys')
+      .values({
+        id: p.id,
+        account_id: p.accountId,
+        deployment: p.deployment,
+        hash: p.hash,
+        person_id: p.personId,
+        scopes: p.scopes,
+        created_at: p.createdAt,
+        expires_at: p.expiresAt,
+        networks: p.networks,
+        name: p.name,
+        per_minute: p.perMinute,
+        per_day: p.perDay,
+      })
+      .returning(columns),
 );
 
 const keyById = query((db, p: Params<{ id: string }>) => db.selectFrom('keys').select(columns).where('id', '=', p.id));

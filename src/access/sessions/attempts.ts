@@ -26,6 +26,8 @@ export const attemptLimits = {
   resetByRecipient: { action: 'e-mail a reset to', max: 5, periodMs: 60 * MINUTE_MS },
   emailByRecipient: { action: 'e-mail to', max: 5, periodMs: 60 * MINUTE_MS },
   emailChange: { action: 'change the e-mail address of', max: 5, periodMs: 60 * MINUTE_MS },
+  people: { action: 'change the people of', max: 60, periodMs: 60 * MINUTE_MS },
+  acceptByAddress: { action: 'accept invitations from', max: 20, periodMs: 60 * MINUTE_MS },
   export: { action: 'export', max: 5, periodMs: 60 * MINUTE_MS },
   askOwnerFromAddress: { action: 'ask one owner from', max: 5, periodMs: 60 * MINUTE_MS },
   askFromAddress: { action: 'ask from', max: 10, periodMs: 60 * MINUTE_MS },

@@ -4,9 +4,9 @@ import { hashSecret, newSecret } from './session.ts';
 
 export type LinkPurpose = Tables['links']['purpose'];
 
-/** A link that opens an account once. */
+/** A link that signs a person in once. */
 export interface Link {
-  readonly accountId: number;
+  readonly personId: number;
   readonly purpose: LinkPurpose;
   /** The recipient, or the address that it confirms. */
   readonly email: string;
@@ -16,7 +16,7 @@ export interface Link {
 
 /** The validity of links, by purpose. */
 export const LINK_MS = { confirm: 7 * DAY_MS, reset: HOUR_MS, sign_in: HOUR_MS } as const;
-/** The maximum number of links of an account for one purpose; a new link replaces the oldest. */
+/** The maximum number of links of a person for one purpose; a new link replaces the oldest. */
 export const LINKS_MAX = 10;
 
 /** Returns the path of the page that a link opens. */
@@ -25,17 +25,17 @@ export function linkPath(secret: string): string {
 }
 
 /**
- * Creates a link. Beyond `LINKS_MAX` links of the account for this purpose, the oldest are deleted.
+ * Creates a link. Beyond `LINKS_MAX` links of the person for this purpose, the oldest are deleted.
  * @returns its secret, which is not stored, and when it expires
  */
 export async function createLink(
   tx: Transaction,
-  { accountId, purpose, email }: Pick<Link, 'accountId' | 'purpose' | 'email'>,
+  { personId, purpose, email }: Pick<Link, 'personId' | 'purpose' | 'email'>,
 ): Promise<{ readonly secret: string; readonly expiresAt: number }> {
   const secret = newSecret();
   const expiresAt = tx.now + LINK_MS[purpose];
-  await tx.run(insertLink, { accountId, purpose, email, hash: hashSecret(secret), now: tx.now, expiresAt });
-  const links = await tx.all(linksOfAccount, { accountId, purpose });
+  await tx.run(insertLink, { personId, purpose, email, hash: hashSecret(secret), now: tx.now, expiresAt });
+  const links = await tx.all(linksOfPerson, { personId, purpose });
   for (const { id } of links.slice(LINKS_MAX)) await tx.run(deleteLink, { id });
   return { secret, expiresAt };
 }
@@ -51,9 +51,9 @@ export async function takeLink(tx: Transaction, secret: string, purpose: LinkPur
   return tx.first(deleteByHash, { hash: hashSecret(secret), purpose, now: tx.now });
 }
 
-/** Deletes the links of an account. */
-export async function deleteLinks(tx: Transaction, accountId: number): Promise<void> {
-  await tx.run(deleteOfAccount, { accountId });
+/** Deletes the links of a person. */
+export async function deleteLinks(tx: Transaction, personId: number): Promise<void> {
+  await tx.run(deleteOfPerson, { personId });
 }
 
 /** Deletes expired links; a retention rule. */
@@ -61,13 +61,13 @@ export function deleteExpiredLinks(tx: Transaction, limit: number): Promise<numb
   return tx.run(deleteExpired, { before: tx.now + 1, limit });
 }
 
-const columns = ['account_id as accountId', 'purpose', 'email', 'expires_at as expiresAt'] as const;
+const columns = ['account_id as personId', 'purpose', 'email', 'expires_at as expiresAt'] as const;
 
-type NewLink = { accountId: number; purpose: LinkPurpose; hash: string; email: string; now: number; expiresAt: number };
+type NewLink = { personId: number; purpose: LinkPurpose; hash: string; email: string; now: number; expiresAt: number };
 
 const insertLink = query((db, p: Params<NewLink>) =>
   db.insertInto('links').values({
-    account_id: p.accountId,
+    account_id: p.personId,
     purpose: p.purpose,
     hash: p.hash,
     email: p.email,
@@ -76,11 +76,11 @@ const insertLink = query((db, p: Params<NewLink>) =>
   }),
 );
 
-const linksOfAccount = query((db, p: Params<{ accountId: number; purpose: LinkPurpose }>) =>
+const linksOfPerson = query((db, p: Params<{ personId: number; purpose: LinkPurpose }>) =>
   db
     .selectFrom('links')
     .select('id')
-    .where('account_id', '=', p.accountId)
+    .where('account_id', '=', p.personId)
     .where('purpose', '=', p.purpose)
     .orderBy('id', 'desc'),
 );
@@ -100,8 +100,8 @@ const deleteByHash = query((db, p: Params<{ hash: string; purpose: LinkPurpose; 
 
 const deleteLink = query((db, p: Params<{ id: number }>) => db.deleteFrom('links').where('id', '=', p.id));
 
-const deleteOfAccount = query((db, p: Params<{ accountId: number }>) =>
-  db.deleteFrom('links').where('account_id', '=', p.accountId),
+const deleteOfPerson = query((db, p: Params<{ personId: number }>) =>
+  db.deleteFrom('links').where('account_id', '=', p.personId),
 );
 
 const deleteExpired = deletingOldest('links', ['id'], 'expires_at');

@@ -15,24 +15,24 @@ export function passwordError(password: string, email: string): string | undefin
   return undefined;
 }
 
-/** Returns the stored hash of an account's password; `undefined` if it has none. */
-export async function findPassword(reader: Reader, accountId: number): Promise<string | undefined> {
-  return (await reader.first(passwordOf, { accountId }))?.hash;
+/** Returns the stored hash of a person's password; `undefined` if it has none. */
+export async function findPassword(reader: Reader, personId: number): Promise<string | undefined> {
+  return (await reader.first(passwordOf, { personId }))?.hash;
 }
 
-/** Replaces the hash of an account's password. */
-export async function storePassword(tx: Transaction, accountId: number, hash: string): Promise<void> {
-  await tx.run(upsertPassword, { accountId, hash, now: tx.now });
+/** Replaces the hash of a person's password. */
+export async function storePassword(tx: Transaction, personId: number, hash: string): Promise<void> {
+  await tx.run(upsertPassword, { personId, hash, now: tx.now });
 }
 
-const passwordOf = query((db, p: Params<{ accountId: number }>) =>
-  db.selectFrom('passwords').select('hash').where('account_id', '=', p.accountId),
+const passwordOf = query((db, p: Params<{ personId: number }>) =>
+  db.selectFrom('passwords').select('hash').where('account_id', '=', p.personId),
 );
 
-const upsertPassword = query((db, p: Params<{ accountId: number; hash: string; now: number }>) =>
+const upsertPassword = query((db, p: Params<{ personId: number; hash: string; now: number }>) =>
   db
     .insertInto('passwords')
-    .values({ account_id: p.accountId, hash: p.hash, changed_at: p.now })
+    .values({ account_id: p.personId, hash: p.hash, changed_at: p.now })
     .onConflict(conflict =>
       conflict
         .column('account_id')

@@ -1,9 +1,10 @@
 import { isEmail } from '../../lib/email.ts';
 import type { SessionOrigin } from '../../lib/origin.ts';
 import { UserError } from '../../lib/user-error.ts';
-import type { Account } from '../../model/account.ts';
+import type { Person } from '../../model/person.ts';
 import type { Database, Transaction } from '../../model/schema.ts';
-import { confirmEmail, getAccount, recordPasswordChange, updateAccount } from '../accounts/accounts.ts';
+import { changeAddress, confirmAddress, recordPasswordChanges } from '../accounts/addresses.ts';
+import { findPerson } from '../accounts/people.ts';
 import { addressSubject, attemptLimits, emailSubject, forgetAttempts, requireAttempt } from './attempts.ts';
 import { queueEmail } from './emails.ts';
 import { deleteLinks, type Link, takeLink } from './links.ts';
@@ -12,8 +13,8 @@ import { endSessions, startSession } from './sessions.ts';
 import type { Browser } from './sign-in.ts';
 
 /**
- * Queues an e-mail with a link that resets the password of the account with this address. Does not look up the account:
- * the job that sends the e-mail does, so that a request takes equally long whether or not an account exists.
+ * Queues an e-mail with a link that resets the password of the person with this address. Does not look up the person:
+ * the job that sends the e-mail does, so that a request takes equally long whether or not there is one.
  * @param url the public URL of the pages
  * @throws {Problem} `too_many_attempts`, by address
  */
@@ -30,13 +31,13 @@ export async function requestReset(
 /** The result of using a link. */
 export type LinkResult =
   | 'done'
-  /** The link was used, has expired, or its account is deleted. */
+  /** The link was used, has expired, or its person is gone. */
   | 'ended'
-  /** Another account has the address that it confirms. */
+  /** Another person or account has the address that it confirms. */
   | 'taken';
 
 /**
- * Confirms the address to which a link was sent. If the account has another address, replaces it and notifies the old
+ * Confirms the address to which a link was sent. If the person has another address, replaces it and notifies the old
  * address.
  * @param emailUrl the public URL of the pages; absent if the process sends no e-mail
  */
@@ -50,24 +51,24 @@ export async function confirmByLink(
     return await database.write(async tx => {
       const taken = await takenLink(tx, secret, 'confirm');
       if (taken === undefined) return 'ended';
-      const { link, account } = taken;
-      if (link.email === account.email) {
-        await confirmEmail(tx, account);
+      const { link, person } = taken;
+      if (link.email === person.email) {
+        await confirmAddress(tx, person);
         return 'done';
       }
-      const { id: accountId, email } = account;
-      await confirmEmail(tx, await updateAccount(tx, accountId, { email: link.email }));
+      const { id: accountId, email } = person;
+      await confirmAddress(tx, await changeAddress(tx, person, link.email));
       if (emailUrl !== undefined) await queueEmail(tx, { kind: 'email_changed', accountId, email, url: emailUrl });
       return 'done';
     }, origin);
   } catch (error) {
-    // Another account has taken the address since the link was sent; the link stays valid.
+    // Another person has taken the address since the link was sent; the link stays valid.
     if (error instanceof UserError) return 'taken';
     throw error;
   }
 }
 
-/** Replaces the password of the account of a link, and ends its sessions and other links. */
+/** Replaces the password of the person of a link, and ends the person's sessions and other links. */
 export function resetPassword(
   database: Database,
   secret: string,
@@ -77,12 +78,12 @@ export function resetPassword(
   return database.write(async tx => {
     const taken = await takenLink(tx, secret, 'reset');
     if (taken === undefined) return 'ended';
-    const { link, account } = taken;
-    // The account has another address now: readers of the old mailbox must not open the account.
-    if (link.email !== account.email) return 'ended';
-    await replacePassword(tx, account, hash);
-    await deleteLinks(tx, account.id);
-    await confirmEmail(tx, account);
+    const { link, person } = taken;
+    // The person has another address now: readers of the old mailbox must not sign in.
+    if (link.email !== person.email) return 'ended';
+    await replacePassword(tx, person, hash);
+    await deleteLinks(tx, person.id);
+    await confirmAddress(tx, person);
     return 'done';
   }, origin);
 }
@@ -102,29 +103,28 @@ export function signInByLink(
   return database.write(async tx => {
     const taken = await takenLink(tx, secret, 'sign_in');
     if (taken === undefined) return undefined;
-    const { account } = taken;
-    if (hash !== undefined) await replacePassword(tx, account, hash);
-    await confirmEmail(tx, account);
-    return (await startSession(tx, account.id, browser)).secret;
+    const { person } = taken;
+    if (hash !== undefined) await replacePassword(tx, person, hash);
+    await confirmAddress(tx, person);
+    return (await startSession(tx, person.id, browser)).secret;
   }, origin);
 }
 
-/** Stores a new password, ends the sessions of the account except `except`, and records the change. */
-export async function replacePassword(tx: Transaction, account: Account, hash: string, except = 0): Promise<void> {
-  await storePassword(tx, account.id, hash);
-  await endSessions(tx, account.id, except);
-  await forgetAttempts(tx, attemptLimits.signInByAccount, emailSubject(account.email));
-  await recordPasswordChange(tx, account);
+/** Stores a new password, ends the sessions of the person except `except`, and records the change. */
+export async function replacePassword(tx: Transaction, person: Person, hash: string, except = 0): Promise<void> {
+  await storePassword(tx, person.id, hash);
+  await endSessions(tx, person.id, except);
+  await forgetAttempts(tx, attemptLimits.signInByAccount, emailSubject(person.email));
+  await recordPasswordChanges(tx, person);
 }
 
-/** Consumes a link for a purpose; returns `undefined` if it has ended, or its account is deleted. */
+/** Consumes a link for a purpose; returns `undefined` if it has ended, or its person is a member of no account. */
 async function takenLink(
   tx: Transaction,
   secret: string,
   purpose: Link['purpose'],
-): Promise<{ link: Link; account: Account } | undefined> {
+): Promise<{ link: Link; person: Person } | undefined> {
   const link = await takeLink(tx, secret, purpose);
-  if (link === undefined) return undefined;
-  const account = await getAccount(tx, link.accountId);
-  return account.deletedAt === undefined ? { link, account } : undefined;
+  const person = link && (await findPerson(tx, link.personId));
+  return person && { link, person };
 }

@@ -1,10 +1,14 @@
 import { hash, randomBytes } from 'node:crypto';
 import { DAY_MS } from '../../lib/time.ts';
 import type { Account } from '../../model/account.ts';
+import type { Membership, Person } from '../../model/person.ts';
+import type { Role } from '../../model/roles.ts';
 
-/** A browser that is signed in to an account. */
+/** A browser in which a person is signed in. */
 export interface Session {
   readonly id: number;
+  readonly personId: number;
+  /** The account whose pages it shows. */
   readonly accountId: number;
   /** All times are milliseconds since the Unix epoch. */
   readonly createdAt: number;
@@ -16,10 +20,15 @@ export interface Session {
   readonly userAgent: string;
 }
 
-/** A session with its account. */
+/** A session with its person, and what the person may do in its account. */
 export interface SignedIn {
   readonly session: Session;
+  readonly person: Person;
+  /** The account of the session; an admin only for an owner. */
   readonly account: Account;
+  readonly role: Role;
+  /** All accounts of the person, between which the pages switch. */
+  readonly memberships: readonly Membership[];
 }
 
 /** The maximum life of a session. */
@@ -28,7 +37,7 @@ export const SESSION_MS = 30 * DAY_MS;
 export const IDLE_MS = 7 * DAY_MS;
 /** The longest delay of `lastSeenAt`. */
 export const SEEN_BEHIND_MS = 60 * 60_000;
-/** The maximum number of sessions of an account; when another begins, the oldest ends. */
+/** The maximum number of sessions of a person; when another begins, the oldest ends. */
 export const SESSIONS_MAX = 20;
 export const USER_AGENT_LENGTH_MAX = 200;
 

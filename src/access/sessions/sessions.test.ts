@@ -8,9 +8,11 @@ import { eventsOf } from '../../model/log/log.ts';
 import { type Query, query } from '../../model/schema.ts';
 import { accountEmails } from '../../store/messages/account-emails.ts';
 import type { Email, EmailFailure } from '../../store/messages/email-sender.ts';
-import { createAccount, findAccountByEmail, getAccount, updateAccount } from '../accounts/accounts.ts';
+import { createAccount, findAccountByEmail, getAccount } from '../accounts/accounts.ts';
+import { changeAddress } from '../accounts/addresses.ts';
+import { findPerson } from '../accounts/people.ts';
 import { addressSubject, attemptLimits, countAttempt, deleteOldAttempts, emailSubject } from './attempts.ts';
-import { deleteCredentials } from './credentials.ts';
+import { eraseCredentials } from './credentials.ts';
 import { deleteOldEmails, queueEmail } from './emails.ts';
 import { createLink, deleteExpiredLinks, findLink, LINK_MS, LINKS_MAX } from './links.ts';
 import { PasswordHasher } from './password-hasher.ts';
@@ -41,7 +43,7 @@ async function setUp(engine: Engine) {
   const account = await database.write(tx => createAccount(tx, { email: credentials.email, name: 'Ann' }));
   const origin = { accountId: account.id, requestId: 'r', address: browser.address };
   const link = (purpose: 'confirm' | 'reset' | 'sign_in', email = account.email) =>
-    database.write(tx => createLink(tx, { accountId: account.id, purpose, email }));
+    database.write(tx => createLink(tx, { personId: account.id, purpose, email }));
   const all = (table: keyof typeof rowsOf) => database.all(rowsOf[table] as Query<object, object>, {});
   return {
     ...{ clock, database, account, origin, link, all },
@@ -130,7 +132,7 @@ onEachEngine(engine => {
       for (const purpose of ['confirm', 'reset', 'sign_in'] as const) {
         const { secret } = await link(purpose);
         clock.advance(LINK_MS[purpose] - 1);
-        assert.equal((await findLink(database, secret, clock.now()))?.accountId, account.id);
+        assert.equal((await findLink(database, secret, clock.now()))?.personId, account.id);
         clock.advance(1);
         assert.equal(await findLink(database, secret, clock.now()), undefined);
       }
@@ -196,10 +198,10 @@ onEachEngine(engine => {
       );
     });
 
-    it('no longer resets the password once the account has another address', async () => {
+    it('no longer resets the password once the person has another address', async () => {
       const { database, link, origin, account } = await setUp(engine);
       const { secret } = await link('reset');
-      await database.write(tx => updateAccount(tx, account.id, { email: 'new@example.org' }));
+      await database.write(async tx => changeAddress(tx, (await findPerson(tx, account.id))!, 'new@example.org'));
       assert.equal(await resetPassword(database, secret, 'x', origin), 'ended');
       assert.equal(await findPassword(database, account.id), undefined);
     });
@@ -338,7 +340,7 @@ onEachEngine(engine => {
       assert.deepEqual(email!.to, [ben.email]);
       const secret = secretIn(email!);
       const account = (await findAccountByEmail(database, ben.email))!;
-      assert.equal((await findLink(database, secret, NOON))?.accountId, account.id);
+      assert.equal((await findLink(database, secret, NOON))?.personId, account.id);
       assert.doesNotMatch(email!.text, /Ben/);
       const stored = [await all('links'), await all('account_emails'), await all('attempts')];
       assert.ok(!JSON.stringify(stored).includes(secret));
@@ -407,7 +409,7 @@ onEachEngine(engine => {
     await start();
     const email = { kind: 'password_changed', accountId: account.id, email: account.email, url: URL } as const;
     await database.write(tx => queueEmail(tx, email));
-    await database.write(tx => deleteCredentials(tx, account.id));
+    await database.write(tx => eraseCredentials(tx, account));
     assert.equal(await findPassword(database, account.id), undefined);
     assert.deepEqual([await all('links'), await all('sessions'), await all('account_emails')], [[], [], []]);
   });
@@ -428,7 +430,7 @@ onPostgres(engine => {
     await other.write(tx => endSession(tx, account.id, id));
     assert.equal(await findSession(one, secret, NOON), undefined);
 
-    const link = { accountId: account.id, purpose: 'sign_in', email: account.email } as const;
+    const link = { personId: account.id, purpose: 'sign_in', email: account.email } as const;
     const origin = { accountId: account.id, requestId: 'r', address: browser.address };
     const created = await one.write(tx => createLink(tx, link));
     const used = await Promise.all(

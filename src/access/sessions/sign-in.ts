@@ -1,8 +1,10 @@
 import { isEmail } from '../../lib/email.ts';
 import { UserError } from '../../lib/user-error.ts';
 import type { Account } from '../../model/account.ts';
-import type { Database, Transaction } from '../../model/schema.ts';
+import type { Person } from '../../model/person.ts';
+import type { Database, Reader, Transaction } from '../../model/schema.ts';
 import { createAccount, findAccountByEmail } from '../accounts/accounts.ts';
+import { findPersonByEmail, listMemberships } from '../accounts/people.ts';
 import {
   type AttemptLimit,
   addressSubject,
@@ -45,12 +47,12 @@ export interface SignInDeps {
 }
 
 /**
- * Signs a browser in. Takes equally long for unknown addresses and wrong passwords. If the process sends e-mail, an
- * account with an unconfirmed address is rejected like a wrong password: otherwise signing up and in would reveal
- * whether an address has an account.
- * @returns the account with the values of the cookies of the session and of the browser; `undefined` if the address or
- *   the password is wrong
- * @throws {Problem} `too_many_attempts`, by address and by account; `overloaded`
+ * Signs a person in. Takes equally long for unknown addresses and wrong passwords. If the process sends e-mail, a person
+ * with an unconfirmed address is rejected like a wrong password: otherwise signing up and in would reveal whether an
+ * address has an account.
+ * @returns the account whose pages the session shows, with the values of the cookies of the session and of the browser;
+ *   `undefined` if the address or the password is wrong, or the person is a member of no account
+ * @throws {Problem} `too_many_attempts`, by address and by person; `overloaded`
  */
 export async function signIn(
   { database, passwords, emailUrl }: SignInDeps,
@@ -59,56 +61,58 @@ export async function signIn(
 ): Promise<{ readonly account: Account; readonly secret: string; readonly known: string } | undefined> {
   const verified = await verifyCredentials({ database, passwords }, { email, password }, browser);
   if (verified === undefined) return undefined;
-  const { account, known } = verified;
-  if (emailUrl !== undefined && account.emailConfirmedAt === undefined) return undefined;
+  const { person, known } = verified;
+  if (emailUrl !== undefined && person.emailConfirmedAt === undefined) return undefined;
+  const [first] = await listMemberships(database, person.id);
+  if (first === undefined) return undefined;
   const { secret } = await database.write(async tx => {
-    await forgetAttempts(tx, ...accountLimit(email, account, true));
-    await forgetAttempts(tx, ...accountLimit(email, account, false));
-    return startSession(tx, account.id, browser);
+    await forgetAttempts(tx, ...personLimit(email, person, true));
+    await forgetAttempts(tx, ...personLimit(email, person, false));
+    return startSession(tx, person.id, browser, first.account.id);
   });
-  return { account, secret, known };
+  return { account: first.account, secret, known };
 }
 
 /**
- * Returns the account with this address and password, with the cookie of a browser that has signed in, and counts the
- * attempt: by network, and by account. Browsers that have signed in before have a separate count. Attempts of a network
- * at its limit do not count for the account.
- * @throws {Problem} `too_many_attempts`, by address and by account; `overloaded`
+ * Returns the person with this address and password, with the cookie of a browser that has signed in, and counts the
+ * attempt: by network, and by person. Browsers that have signed in before have a separate count. Attempts of a network
+ * at its limit do not count for the person.
+ * @throws {Problem} `too_many_attempts`, by address and by person; `overloaded`
  */
 export async function verifyCredentials(
   { database, passwords }: Pick<SignInDeps, 'database' | 'passwords'>,
   { email, password }: Credentials,
   { address, known }: Pick<Browser, 'address' | 'known'>,
-): Promise<{ readonly account: Account; readonly known: string } | undefined> {
-  const account = isEmail(email) ? await findAccountByEmail(database, email) : undefined;
-  const stored = await findPassword(database, account?.id ?? NOBODY);
+): Promise<{ readonly person: Person; readonly known: string } | undefined> {
+  const person = isEmail(email) ? await findPersonByEmail(database, email) : undefined;
+  const stored = await findPassword(database, person?.id ?? NOBODY);
   const isKnown = known !== undefined && stored !== undefined && isKnownBrowser(known, stored);
   const network = addressSubject(address);
   const waitMs = await database.write(async tx => {
     const ofNetwork = await countAttempt(tx, attemptLimits.signInByAddress, network);
-    return ofNetwork > 0 ? ofNetwork : countAttempt(tx, ...accountLimit(email, account, isKnown));
+    return ofNetwork > 0 ? ofNetwork : countAttempt(tx, ...personLimit(email, person, isKnown));
   });
   if (waitMs > 0) throw tooManyAttempts(waitMs);
   if (!(await passwords.verify(password, stored, network))) return undefined;
-  return { account: account!, known: knownBrowserOf(stored!) };
+  return { person: person!, known: knownBrowserOf(stored!) };
 }
 
-/** An id that no account has. */
+/** An id that no person has. */
 const NOBODY = 0;
 
 /**
- * Returns the limit of attempts to sign in to an account, and their subject. @param account the account with the
- * address, if it exists
+ * Returns the limit of attempts to sign in as a person, and their subject. @param person the one with the address, if
+ * there is one
  */
-function accountLimit(email: string, account: Account | undefined, isKnown: boolean): [AttemptLimit, string] {
-  return isKnown && account !== undefined
-    ? [attemptLimits.signInByKnownBrowser, String(account.id)]
+function personLimit(email: string, person: Person | undefined, isKnown: boolean): [AttemptLimit, string] {
+  return isKnown && person !== undefined
+    ? [attemptLimits.signInByKnownBrowser, String(person.id)]
     : [attemptLimits.signInByAccount, emailSubject(email)];
 }
 
 /**
- * Creates an account with a password and e-mails a link that confirms the address. If the address already has an
- * account, only e-mails a note about it. An account whose address is not confirmed is deleted when the link ends. The
+ * Creates an account with a password and e-mails a link that confirms the address. If a person or an account has
+ * the address already, only e-mails a note about it. An account whose address is not confirmed is deleted when the link ends. The
  * caller must not reveal which case occurred, so that it stays unknown whether an address has an account.
  * @throws {Problem} `too_many_attempts`; `overloaded`
  */
@@ -124,7 +128,7 @@ export async function signUp(
     if (emailUrl !== undefined) await queueEmail(tx, { kind, accountId, email, url: emailUrl });
   };
   const create = async (tx: Transaction) => {
-    if ((await findAccountByEmail(tx, email)) !== undefined) return inform(tx, 'account_exists', null);
+    if (await isTaken(tx, email)) return inform(tx, 'account_exists', null);
     const confirmBy = emailUrl === undefined ? undefined : tx.now + LINK_MS.confirm;
     const { id } = await createAccount(tx, { email, name }, confirmBy);
     await storePassword(tx, id, hash);
@@ -134,7 +138,11 @@ export async function signUp(
     await database.write(create);
   } catch (error) {
     // Another sign-up with this address was faster, on another connection.
-    if (!(error instanceof UserError) || (await findAccountByEmail(database, email)) === undefined) throw error;
+    if (!(error instanceof UserError) || !(await isTaken(database, email))) throw error;
     await database.write(tx => inform(tx, 'account_exists', null));
   }
+}
+
+async function isTaken(reader: Reader, email: string): Promise<boolean> {
+  return ((await findPersonByEmail(reader, email)) ?? (await findAccountByEmail(reader, email))) !== undefined;
 }

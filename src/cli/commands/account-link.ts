@@ -1,4 +1,5 @@
 import { getAccount, requireLasting } from '../../access/accounts/accounts.ts';
+import { firstOwner } from '../../access/people/members.ts';
 import { createLink, LINK_MS, linkPath } from '../../access/sessions/links.ts';
 import { durationIn, formatTime } from '../../lib/time.ts';
 import { factNamed, PORTAL_FACT } from '../../model/facts.ts';
@@ -29,7 +30,8 @@ export const accountLink: Command = {
       accounts.write(async tx => {
         const account = await getAccount(tx, id);
         requireLasting(account);
-        const link = await createLink(tx, { accountId: id, purpose: 'sign_in', email: account.email });
+        const { id: personId, email } = await firstOwner(tx, id);
+        const link = await createLink(tx, { personId, purpose: 'sign_in', email });
         return { link, served: (await tx.first(factNamed, { name: PORTAL_FACT }))?.value };
       }),
     );

@@ -18,6 +18,7 @@ import { imports } from './0027-imports.ts';
 import { photoSources } from './0031-photo-sources.ts';
 import { foldedLetters } from './0035-folded-letters.ts';
 import { importBudgets } from './0036-import-budgets.ts';
+import { people } from './0047-people.ts';
 
 /**
  * The migrations of no single noun, and of nouns that were defined before nouns had their own. Long ones have files.
@@ -248,6 +249,7 @@ const shared: readonly Migration[] = [
     ],
   },
   addColumn('0046-shelter-location', 'pets', 'shelter_location', 'text'),
+  people,
 ];
 
 /**

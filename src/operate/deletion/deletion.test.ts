@@ -131,7 +131,7 @@ onEachEngine(engine => {
       const { secret } = await accounts.write(async tx => {
         await storePassword(tx, 1, 'a hash');
         await startSession(tx, 1, { address: '', userAgent: '' });
-        return createLink(tx, { accountId: 1, purpose: 'confirm', email });
+        return createLink(tx, { personId: 1, purpose: 'confirm', email });
       });
       await due();
       assert.notEqual(await findLink(accounts, secret, clock.now()), undefined);

@@ -1,6 +1,6 @@
 import { eraseAccount, getAccount } from '../../access/accounts/accounts.ts';
 import { eraseKeyNames, revokeKeysOf } from '../../access/keys/keys.ts';
-import { deleteCredentials } from '../../access/sessions/credentials.ts';
+import { deleteMembers } from '../../access/people/members.ts';
 import { batchJob } from '../../lib/jobs/batch-job.ts';
 import type { JobType } from '../../lib/jobs/job-loop.ts';
 import { deleteFact, insertFact, lockedFact, storeFact } from '../../model/facts.ts';
@@ -90,14 +90,14 @@ async function deleteSome(tx: Transaction, accountId: number): Promise<boolean> 
   return true;
 }
 
-/** Deletes the keys, credentials and personal data of an account, unless another process has deleted them. */
+/** Deletes the keys, members and personal data of an account, unless another process has deleted them. */
 async function completeAccount(tx: Transaction, id: number): Promise<void> {
   const { value } = (await tx.first(lockedFact, { name: progressOf(id) })) ?? {};
   if (value !== DONE) return;
   if ((await getAccount(tx, id)).deletedAt === undefined) {
     await revokeKeysOf(tx, id);
     await eraseKeyNames(tx, id);
-    await deleteCredentials(tx, id);
+    await deleteMembers(tx, id);
     await eraseAccount(tx, id);
   }
   await tx.run(deleteFact, { name: progressOf(id) });

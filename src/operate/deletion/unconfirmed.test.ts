@@ -83,7 +83,7 @@ onEachEngine(engine => {
       const { clock, database, join, retain, exists } = await open();
       const id = await join('late');
       clock.advance(DAY_MS);
-      const link = { accountId: id, purpose: 'confirm', email: 'late@example.org' } as const;
+      const link = { personId: id, purpose: 'confirm', email: 'late@example.org' } as const;
       await database.write(tx => createLink(tx, link));
       clock.advance(WEEK - 1);
       await retain();
@@ -103,7 +103,7 @@ onEachEngine(engine => {
         'signed up where no e-mail is sent': () => join('none', false),
         async 'confirmed, with another address since'() {
           const id = await join('confirmed');
-          const link = { accountId: id, purpose: 'confirm', email: 'confirmed@example.org' } as const;
+          const link = { personId: id, purpose: 'confirm', email: 'confirmed@example.org' } as const;
           const { secret } = await database.write(tx => createLink(tx, link));
           assert.equal(await confirmByLink(database, secret, origin), 'done');
           await database.write(tx => updateAccount(tx, id, { email: 'other@example.org' }));

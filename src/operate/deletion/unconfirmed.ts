@@ -1,5 +1,5 @@
 import { eraseAccount } from '../../access/accounts/accounts.ts';
-import { deleteCredentials } from '../../access/sessions/credentials.ts';
+import { deleteMembers } from '../../access/people/members.ts';
 import { type Params, query, type Transaction } from '../../model/schema.ts';
 
 /**
@@ -10,7 +10,7 @@ import { type Params, query, type Transaction } from '../../model/schema.ts';
 export async function deleteUnconfirmedAccounts(tx: Transaction, limit: number): Promise<number> {
   const accounts = await tx.all(unconfirmed, { now: tx.now, limit: Math.min(limit, BATCH_SIZE) });
   for (const { id } of accounts) {
-    await deleteCredentials(tx, id);
+    await deleteMembers(tx, id);
     await eraseAccount(tx, id);
     await tx.run(deleteAccount, { id });
   }

@@ -14,8 +14,13 @@ import { saveImport } from './steps.ts';
 // no longer act, the import ends: on production by the transaction of that change; on staging, whose database has no
 // keys, by a second transaction, or at the latest before its next step.
 
+interface Ending {
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
 /** The code and message of an import whose key or account may no longer act. */
-export const endings: Readonly<Record<AuthorityReason, { readonly code: ErrorCode; readonly message: string }>> = {
+export const endings: Readonly<Record<AuthorityReason, Ending>> = {
   key_revoked: { code: 'revoked_api_key', message: 'The API key of the import was revoked.' },
   key_expired: { code: 'expired_api_key', message: 'The API key of the import has expired.' },
   account_suspended: { code: 'account_suspended', message: 'The account is suspended.' },
@@ -57,13 +62,26 @@ export async function endImportsOfKey(
   tx: Transaction,
   { id, accountId }: Pick<Key, 'id' | 'accountId'>,
 ): Promise<void> {
-  for (const row of await ofKey(tx, accountId, id)) await endImport(tx, row, 'key_revoked');
+  for (const row of await ofKey(tx, accountId, id)) await endImport(tx, row, endings.key_revoked);
 }
 
 /** Ends the import in progress of an account. Idempotent. */
 export async function endImportsOfAccount(tx: Transaction, accountId: number, reason: AuthorityReason): Promise<void> {
-  for (const row of await tx.all(lockInProgress, { accountId })) await endImport(tx, row, reason);
+  for (const row of await tx.all(lockInProgress, { accountId })) await endImport(tx, row, endings[reason]);
 }
+
+/** Ends the import in progress that a member started on a page, when the member leaves the account. Idempotent. */
+export async function endImportsOfMember(tx: Transaction, accountId: number, personId: number): Promise<void> {
+  for (const row of await tx.all(lockInProgress, { accountId })) {
+    const origin = originOf(row);
+    if ('personId' in origin && origin.personId === personId) await endImport(tx, row, memberLeft);
+  }
+}
+
+const memberLeft: Ending = {
+  code: 'import_canceled',
+  message: 'The person who started the import has left the account.',
+};
 
 /** Moves the import in progress of a key to the key that replaces it. Idempotent. */
 export async function handOverImports(
@@ -91,9 +109,9 @@ async function ofKey(tx: Transaction, accountId: number, keyId: string | null): 
   return rows.filter(row => dependentOf(row).keyId === keyId);
 }
 
-async function endImport(tx: Transaction, row: ImportRow, reason: AuthorityReason): Promise<void> {
+async function endImport(tx: Transaction, row: ImportRow, ending: Ending): Promise<void> {
   tx.refreshNow();
-  await saveImport(tx, row, { state: 'failed', ...endings[reason], ended_at: tx.now, due_at: tx.now });
+  await saveImport(tx, row, { state: 'failed', ...ending, ended_at: tx.now, due_at: tx.now });
 }
 
 /** An account has at most one import in progress. */

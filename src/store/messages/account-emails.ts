@@ -1,14 +1,9 @@
-import { findAccountByEmail, getAccount } from '../../access/accounts/accounts.ts';
+import { findPerson, findPersonByEmail } from '../../access/accounts/people.ts';
 import { createLink, LINK_MS, type LinkPurpose, linkPath } from '../../access/sessions/links.ts';
 import { durationIn } from '../../lib/time.ts';
 import { type NextDue, type Params, query, type Transaction } from '../../model/schema.ts';
 import { type EmailJobDeps, emailJob, emailQueue } from './email-job.ts';
-
-/** The subject and the text of an e-mail. */
-interface Letter {
-  readonly subject: string;
-  readonly text: string;
-}
+import { isAboutMembers, type Letter, membersLetter } from './member-letters.ts';
 
 /** Creates the job that sends e-mail about accounts. */
 export function accountEmails(deps: EmailJobDeps) {
@@ -44,25 +39,26 @@ function emailOf({ id, email, createdAt }: ClaimedEmail, letter: Letter) {
 }
 
 /**
- * Returns the e-mail to send, with a new link; `undefined` if it is no longer needed, or the account does not exist.
+ * Returns the e-mail to send, with a new link; `undefined` if it is no longer needed, or its person or account does not
+ * exist.
  */
 async function letterOf(tx: Transaction, claimed: ClaimedEmail): Promise<Letter | undefined> {
   const { kind, accountId, email, url } = claimed;
-  const holder = await findAccountByEmail(tx, email);
-  const account = accountId === null ? holder : await getAccount(tx, accountId);
-  if (account === undefined || account.deletedAt !== undefined) return undefined;
+  if (isAboutMembers(kind)) return membersLetter(tx, { ...claimed, kind, accountId: accountId! });
+  const holder = await findPersonByEmail(tx, email);
+  const person = accountId === null ? holder : await findPerson(tx, accountId);
+  if (kind === 'account_exists') return existsLetter(url);
+  if (person === undefined) return undefined;
   const link = async (purpose: LinkPurpose) => {
-    const { secret } = await createLink(tx, { accountId: account.id, purpose, email });
+    const { secret } = await createLink(tx, { personId: person.id, purpose, email });
     return url + linkPath(secret);
   };
   switch (kind) {
     case 'confirm':
-      if (holder !== undefined && holder.id !== account.id) return existsLetter(url);
+      if (holder !== undefined && holder.id !== person.id) return existsLetter(url);
       return holder?.emailConfirmedAt === undefined ? confirmLetter(await link('confirm')) : undefined;
     case 'reset':
       return resetLetter(await link('reset'));
-    case 'account_exists':
-      return existsLetter(url);
     case 'email_changed':
       return changedLetter('e-mail address', url);
     case 'password_changed':

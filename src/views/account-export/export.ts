@@ -1,7 +1,9 @@
 import { getAccount } from '../../access/accounts/accounts.ts';
 import { listKeys } from '../../access/keys/keys.ts';
 import { SANDBOX_MS } from '../../access/keys/sandbox.ts';
-import { listSessions } from '../../access/sessions/sessions.ts';
+import { listInvitations } from '../../access/people/invitations.ts';
+import { listMembers } from '../../access/people/members.ts';
+import { listAccountSessions } from '../../access/sessions/sessions.ts';
 import { IDEMPOTENCY_KEY_MS } from '../../lib/http/route.ts';
 import { DAY_MS, durationIn, formatTime, HOUR_MS, withTimes } from '../../lib/time.ts';
 import { keyState } from '../../model/key.ts';
@@ -45,6 +47,8 @@ type AccountTable = Exclude<
 export const exportedTables = {
   keys: 'keys',
   sessions: 'sessions',
+  members: 'members',
+  invitations: 'invitations',
   events: 'events',
   usage: 'usage',
   requests: 'requests',
@@ -86,7 +90,9 @@ export async function* exportAccount(
   const own = {
     account: withTimes(await getAccount(accounts, id)),
     keys: (await listKeys(accounts, id)).map(key => ({ ...withTimes(key), state: keyState(key, now) })),
-    sessions: (await listSessions(accounts, id, now)).map(withTimes),
+    members: (await listMembers(accounts, id)).map(withTimes),
+    invitations: (await listInvitations(accounts, id, now)).map(withTimes),
+    sessions: (await listAccountSessions(accounts, id, now)).map(withTimes),
     events: await ownEvents(accounts, id),
   };
   yield stringify(own).slice(0, -1);

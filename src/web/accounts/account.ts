@@ -1,4 +1,5 @@
 import { updateAccount } from '../../access/accounts/accounts.ts';
+import { changeAddress } from '../../access/accounts/addresses.ts';
 import { addressSubject, attemptLimits, requireAttempt } from '../../access/sessions/attempts.ts';
 import { queueEmail } from '../../access/sessions/emails.ts';
 import { knownBrowserOf } from '../../access/sessions/known-browser.ts';
@@ -14,6 +15,7 @@ import { accountView } from './view.ts';
 /** The account: its name, address, password, plan and bounds. */
 export const account = accountPage({
   path: '/account',
+  permission: 'own',
   title: 'Account',
   menu: 'account',
   whileSuspended: true,
@@ -21,11 +23,16 @@ export const account = accountPage({
 });
 
 /** Defines the page that receives a form of the account page. */
-function change(path: string, title: string, submit: (visit: AccountVisit) => Promise<PageResult>) {
-  return accountPage({ path, title, show: () => ({ location: '/account' }), submit });
+function change(
+  path: string,
+  title: string,
+  permission: 'own' | 'account',
+  submit: (visit: AccountVisit) => Promise<PageResult>,
+) {
+  return accountPage({ path, title, permission, show: () => ({ location: '/account' }), submit });
 }
 
-export const changeName = change('/account/name', 'Change the name', async visit => {
+export const changeName = change('/account/name', 'Change the name', 'account', async visit => {
   const { site, account, origin, form } = visit;
   const name = form.get('name')?.trim() ?? '';
   const error = changeError({ name });
@@ -34,26 +41,27 @@ export const changeName = change('/account/name', 'Change the name', async visit
   return { location: '/account?done=name' };
 });
 
-export const changeEmail = change('/account/email', 'Change the e-mail address', async visit => {
-  const { site, account, origin, form, request } = visit;
+export const changeEmail = change('/account/email', 'Change the e-mail address', 'own', async visit => {
+  const { site, signedIn, origin, form, request } = visit;
+  const { person } = signedIn;
   const email = form.get('email')?.trim().toLowerCase() ?? '';
   const errors = {
-    email: changeError({ email }) ?? (email === account.email ? 'This is already your address.' : undefined),
+    email: changeError({ email }) ?? (email === person.email ? 'This is already your address.' : undefined),
     emailPassword: await currentPasswordError(visit, 'emailPassword'),
   };
   const rejected = (error?: string) =>
     accountView(visit, { values: { email }, errors: error === undefined ? errors : { email: error } });
   if (errors.email !== undefined || errors.emailPassword !== undefined) return rejected();
-  await requireAttempt(site.accounts, attemptLimits.emailChange, String(account.id));
+  await requireAttempt(site.accounts, attemptLimits.emailChange, String(person.id));
   const url = request.publicUrl;
   if (site.emailSender !== undefined) {
     // The response is the same whether or not the address has an account; only the e-mail shows it.
-    await site.accounts.write(tx => queueEmail(tx, { kind: 'confirm', accountId: account.id, email, url }));
+    await site.accounts.write(tx => queueEmail(tx, { kind: 'confirm', accountId: person.id, email, url }));
     site.emailQueued();
     return { location: '/account?done=sent#address' };
   }
   try {
-    await site.accounts.write(tx => updateAccount(tx, account.id, { email }), origin);
+    await site.accounts.write(tx => changeAddress(tx, person, email), origin);
     return { location: '/account?done=email' };
   } catch (error) {
     if (error instanceof UserError) return rejected('This address cannot be used.');
@@ -64,8 +72,9 @@ export const changeEmail = change('/account/email', 'Change the e-mail address',
 export const confirmAgain = change(
   '/account/email/confirm',
   'Send the link again',
-  async ({ site, account, request }) => {
-    const { id: accountId, email } = account;
+  'own',
+  async ({ site, signedIn, request }) => {
+    const { id: accountId, email } = signedIn.person;
     if (site.emailSender !== undefined) {
       const url = request.publicUrl;
       await site.accounts.write(tx => queueEmail(tx, { kind: 'confirm', accountId, email, url }));
@@ -75,30 +84,31 @@ export const confirmAgain = change(
   },
 );
 
-export const changePassword = change('/account/password', 'Change the password', async visit => {
-  const { site, account, origin, form, request } = visit;
+export const changePassword = change('/account/password', 'Change the password', 'own', async visit => {
+  const { site, signedIn, account, origin, form, request } = visit;
+  const { person } = signedIn;
   const password = form.get('password') ?? '';
   const errors = {
     current: await currentPasswordError(visit, 'current'),
-    password: passwordError(password, account.email),
+    password: passwordError(password, person.email),
   };
   if (errors.current !== undefined || errors.password !== undefined) return accountView(visit, { errors });
   const hash = await site.passwords.hash(password, addressSubject(request.address));
-  const { id: accountId, email } = account;
+  const { id: accountId, email } = person;
   // This browser also gets a new session, because an attacker who knew the old password may have its cookie.
   const { secret } = await site.accounts.write(async tx => {
-    await replacePassword(tx, account, hash);
+    await replacePassword(tx, person, hash);
     if (site.emailSender !== undefined) {
       await queueEmail(tx, { kind: 'password_changed', accountId, email, url: request.publicUrl });
     }
-    return startSession(tx, account.id, browserOf(visit));
+    return startSession(tx, person.id, browserOf(visit), account.id);
   }, origin);
   site.emailQueued();
   const cookies = [sessionCookie(visit, secret), knownCookie(visit, knownBrowserOf(hash))];
   return { location: '/account?done=password', cookies };
 });
 
-export const changePlan = change('/account/plan', 'Change the plan', async visit => {
+export const changePlan = change('/account/plan', 'Change the plan', 'account', async visit => {
   const { site, account, origin, form } = visit;
   const plan = form.get('plan');
   const rejected = (error: string) => accountView(visit, { errors: { plan: error } });
@@ -110,18 +120,18 @@ export const changePlan = change('/account/plan', 'Change the plan', async visit
 });
 
 /**
- * Returns the error of the current password in a field of the form; `undefined` if it is right, or the account has no
+ * Returns the error of the current password in a field of the form; `undefined` if it is right, or the person has no
  * password.
- * @throws {Problem} `too_many_attempts`: counted by account, including right passwords, because each costs a hash.
+ * @throws {Problem} `too_many_attempts`: counted by person, including right passwords, because each costs a hash.
  *   Attempts to sign in do not count, because others can make them.
  */
 export async function currentPasswordError(
-  { site, account, form, request }: AccountVisit,
+  { site, signedIn, form, request }: AccountVisit,
   name: string,
 ): Promise<string | undefined> {
-  const stored = await findPassword(site.accounts, account.id);
+  const stored = await findPassword(site.accounts, signedIn.person.id);
   if (stored === undefined) return undefined;
-  await requireAttempt(site.accounts, attemptLimits.passwordByAccount, String(account.id));
+  await requireAttempt(site.accounts, attemptLimits.passwordByAccount, String(signedIn.person.id));
   const network = addressSubject(request.address);
   if (!(await site.passwords.verify(form.get(name) ?? '', stored, network))) return 'The password is wrong.';
   return undefined;

@@ -18,6 +18,7 @@ const GRACE_MS = DELETION_GRACE_DAYS * DAY_MS;
 /** Downloads all data of the account. */
 export const exportData = accountPage({
   path: '/account/export',
+  permission: 'account',
   title: 'Export the data',
   whileSuspended: true,
   show: () => ({ location: '/account' }),
@@ -36,6 +37,7 @@ export const exportData = accountPage({
 /** Requests the deletion of the account. */
 export const deleteAccount = accountPage({
   path: '/account/delete',
+  permission: 'account',
   title: 'Delete the account',
   show: visit => deletionView(visit),
   async submit(visit) {
@@ -62,6 +64,7 @@ export const deleteAccount = accountPage({
 /** Cancels the deletion that the owner requested. */
 export const cancelDeletion = accountPage({
   path: '/account/delete/cancel',
+  permission: 'account',
   title: 'Keep the account',
   whileSuspended: true,
   show: () => ({ location: '/account' }),
@@ -79,7 +82,7 @@ export const cancelDeletion = accountPage({
 
 async function deletionView(visit: AccountVisit, { values, errors }: Sent = {}): Promise<View> {
   const { site, account } = visit;
-  const hasPassword = (await findPassword(site.accounts, account.id)) !== undefined;
+  const hasPassword = (await findPassword(site.accounts, visit.signedIn.person.id)) !== undefined;
   return {
     errors,
     body: html`<p>Your account is suspended at once: its API keys are rejected and its webhooks are disabled.

@@ -20,19 +20,17 @@ export interface Sent {
 /** Returns the page of the account, with the errors of the submitted form. */
 export async function accountView(visit: AccountVisit, sent: Sent = {}): Promise<View> {
   const { site, account } = visit;
-  const hasPassword = (await findPassword(site.accounts, account.id)) !== undefined;
+  const isOwner = visit.may('account');
+  const hasPassword = (await findPassword(site.accounts, visit.signedIn.person.id)) !== undefined;
   const body =
     account.suspendedAt === undefined
       ? [
-          profile(visit, sent),
+          isOwner && profile(visit, sent),
           email(visit, sent, hasPassword),
           password(visit, sent, hasPassword),
-          plan(visit, sent),
-          await usage(visit),
-          data(visit),
-          deletion(),
+          ...(isOwner ? [plan(visit, sent), await usage(visit), data(visit), deletion()] : []),
         ]
-      : [suspension(visit), data(visit)];
+      : [suspension(visit), isOwner && data(visit)];
   return {
     title: 'Account',
     styles: ['account.css'],
@@ -81,8 +79,9 @@ export function currentPassword(name: PasswordName, error: string | undefined, h
 }
 
 function email(visit: AccountVisit, { values, errors }: Sent, hasPassword: boolean): Html {
-  const { account, site } = visit;
-  const isConfirmed = account.emailConfirmedAt !== undefined;
+  const { site, signedIn } = visit;
+  const { person } = signedIn;
+  const isConfirmed = person.emailConfirmedAt !== undefined;
   const badge = isConfirmed
     ? html`<span class="badge good">Confirmed</span>`
     : html`<span class="badge warn">Not confirmed</span>`;
@@ -96,7 +95,7 @@ function email(visit: AccountVisit, { values, errors }: Sent, hasPassword: boole
     site.emailSender === undefined
       ? 'You sign in with it.'
       : 'You sign in with it. A new address counts once you open the link that we send to it.',
-    html`<p>${account.email} ${badge}</p>
+    html`<p>${person.email} ${badge}</p>
 ${!isConfirmed && html`<div class="part">${confirm}</div>`}
 ${form(visit, { action: '/account/email', submit: 'Change the address' }, [
   field({
@@ -113,10 +112,10 @@ function password(visit: AccountVisit, { errors }: Sent, hasPassword: boolean): 
     'new-password',
     'Password',
     'A new password signs out all other browsers.',
-    html`${!hasPassword && html`<p>Your account has no password yet. Choose one, so that you can sign in without a link.</p>`}
+    html`${!hasPassword && html`<p>You have no password yet. Choose one, so that you can sign in without a link.</p>`}
 ${form(visit, { action: '/account/password', submit: hasPassword ? 'Change the password' : 'Set the password' }, [
   // Password managers need the account of a password.
-  html`<input type="hidden" name="username" value="${visit.account.email}" autocomplete="username">`,
+  html`<input type="hidden" name="username" value="${visit.signedIn.person.email}" autocomplete="username">`,
   currentPassword('current', errors?.['current'], hasPassword),
   newPasswordField({ error: errors?.['password'] }),
 ])}`,

@@ -3,7 +3,7 @@ import { attemptLimits, countAttempt, tooManyAttempts } from '../../access/sessi
 import { type Html, html } from '../../lib/html/html.ts';
 import { Problem } from '../../lib/http/problem.ts';
 import { keyState } from '../../model/key.ts';
-import { EVERY_SCOPE } from '../../model/scopes.ts';
+import { scopesOfRole } from '../../model/roles.ts';
 import { form } from '../forms.ts';
 import { accountPage, type Visit } from '../page.ts';
 import type { GuideEntry } from './catalog.ts';
@@ -17,16 +17,14 @@ const KEYS_MAX = 5;
 const TOO_MANY = `You have ${KEYS_MAX} active keys named “${KEY_NAME}”. Revoke one on the page “API keys”, or wait until it expires.`;
 
 /** Returns instructions for seeing one's own key in the examples; `undefined` if staging is not served. */
-export function keyPrompt(
-  { site, deployment, signedIn, request, tokenField }: Visit,
-  { path }: GuideEntry,
-): Html | undefined {
+export function keyPrompt(visit: Visit, { path }: GuideEntry): Html | undefined {
+  const { site, deployment, signedIn, request } = visit;
   const portal = site.urlOf(site.portal, request.tls);
   if (site.urlOf('staging', request.tls) === undefined || portal === undefined) return undefined;
   const place = html`<code>$KEY</code> stands for your API key.`;
   if (signedIn !== undefined) {
     return html`<div class="key-prompt"><p>${place} <a href="/keys">Your keys</a></p>
-${form({ tokenField }, { action: '/guides/key', submit: 'Use a key of mine', className: 'use-key' })}
+${form(visit, { action: '/guides/key', submit: 'Use a key of mine', className: 'use-key' })}
 <p class="use-key-result" role="status"></p></div>`;
   }
   const signIn = `/sign-in?next=${encodeURIComponent(path)}`;
@@ -37,8 +35,9 @@ ${form({ tokenField }, { action: '/guides/key', submit: 'Use a key of mine', cla
 /** Creates a staging key that is valid for an hour, for the examples of one page. Returns it as JSON. */
 export const guideKeyPage = accountPage({
   path: '/guides/key',
+  permission: 'developers',
   title: 'Key for the examples',
-  async submit({ site, account, origin, request }) {
+  async submit({ site, account, signedIn, origin, request }) {
     if (site.urlOf('staging', request.tls) === undefined) return undefined;
     const waitMs = await site.accounts.write(tx => countAttempt(tx, attemptLimits.newKeys, String(account.id)));
     if (waitMs > 0) throw tooManyAttempts(waitMs);
@@ -50,7 +49,7 @@ export const guideKeyPage = accountPage({
         accountId: account.id,
         deployment: 'staging',
         name: KEY_NAME,
-        scopes: [EVERY_SCOPE],
+        scopes: scopesOfRole(signedIn.role),
         expiresAt: tx.now + KEY_MS,
       });
     }, origin);

@@ -30,6 +30,8 @@ const ROWS = 20;
 /** Previews a file of animals, and lists the imports of the account. */
 export const importsPage = accountPage({
   path: '/shelter/imports',
+  permission: 'animals',
+  shownFor: 'read',
   title: 'Imports',
   menu: 'account',
   file: { kind: 'imports', bytesMax: FILE_BYTES_MAX },
@@ -48,6 +50,8 @@ export const importsPage = accountPage({
 /** An import: its progress, its changes, and the button that imports the file of a preview. */
 export const importPage = accountPage({
   path: '/shelter/imports/{importId}',
+  permission: 'animals',
+  shownFor: 'read',
   title: 'Import',
   async show(visit) {
     const row = await ownImport(visit);
@@ -74,6 +78,7 @@ export const importPage = accountPage({
 /** Cancels an import. Completed changes stay. */
 export const cancelImportPage = accountPage({
   path: '/shelter/imports/{importId}/cancellation',
+  permission: 'animals',
   title: 'Cancel an import',
   async submit(visit) {
     const row = await ownImport(visit);
@@ -86,6 +91,7 @@ export const cancelImportPage = accountPage({
 /** Downloads the errors of an import. */
 export const importErrorsPage = accountPage({
   path: '/shelter/imports/{importId}/errors',
+  permission: 'read',
   title: 'Errors of an import',
   async show(visit) {
     const row = await ownImport(visit);

@@ -1,7 +1,9 @@
 import { createKey, findKey, listKeys } from '../../access/keys/keys.ts';
 import { findActiveBan } from '../../access/limits/bans.ts';
 import { attemptLimits, countAttempt, tooManyAttempts } from '../../access/sessions/attempts.ts';
+import type { SignedIn } from '../../access/sessions/session.ts';
 import { revokeKeyAndDependents, rotateKeyAndDependents } from '../../events/webhooks/key-changes.ts';
+import { Problem } from '../../lib/http/problem.ts';
 import { HOUR_MS, parseDuration } from '../../lib/time.ts';
 import { UserError, userErrorOf } from '../../lib/user-error.ts';
 import { limitsOfAccount } from '../../model/account.ts';
@@ -15,6 +17,7 @@ import {
   type NewKey,
   networkText,
 } from '../../model/key.ts';
+import { allowsScopes, roles, scopesOfRole } from '../../model/roles.ts';
 import { KEY_OVERLAP_HOURS } from '../../model/rules.ts';
 import type { DeploymentName } from '../../model/schema.ts';
 import { EVERY_SCOPE, scopes, scopeText } from '../../model/scopes.ts';
@@ -30,6 +33,7 @@ const KEYS_MAX = 100;
 /** The keys of the account. */
 export const keysPage = accountPage({
   path: '/keys',
+  permission: 'developers',
   title: 'API keys',
   menu: 'account',
   async show(visit) {
@@ -46,6 +50,7 @@ export const keysPage = accountPage({
  */
 export const newKeyPage = accountPage({
   path: '/keys/new',
+  permission: 'developers',
   showsSecret: true,
   title: 'New API key',
   show: visit => newKeyView(visit),
@@ -73,6 +78,7 @@ export const newKeyPage = accountPage({
 /** A key: its permissions, its ban, and the forms to rotate and to revoke it. */
 export const keyPage = accountPage({
   path: '/keys/{keyId}',
+  permission: 'developers',
   title: 'API key',
   async show(visit) {
     const key = await ownKey(visit);
@@ -85,6 +91,7 @@ export const keyPage = accountPage({
 /** Replaces a key, and shows the token of the new key once. */
 export const rotateKeyPage = accountPage({
   path: '/keys/{keyId}/rotate',
+  permission: 'developers',
   showsSecret: true,
   title: 'Rotate an API key',
   async submit(visit) {
@@ -92,6 +99,8 @@ export const rotateKeyPage = accountPage({
     const key = await ownKey(visit);
     if (key === undefined) return undefined;
     if (keyState(key, nowOf(site)) !== 'active') return { location: `/keys/${key.id}` };
+    const refused = roleError(visit.signedIn, key.scopes);
+    if (refused !== undefined) throw new Problem('role_not_allowed', 403, refused);
     await countChange(visit);
     const overlapMs = parseDuration(form.get('overlap') ?? '') ?? KEY_OVERLAP_HOURS * HOUR_MS;
     const options = { overlapMs, maxDays: site.config.keyLifetimeDays, origin };
@@ -107,6 +116,7 @@ export const rotateKeyPage = accountPage({
 /** Revokes a key. */
 export const revokeKeyPage = accountPage({
   path: '/keys/{keyId}/revoke',
+  permission: 'developers',
   title: 'Revoke an API key',
   async submit(visit) {
     const key = await ownKey(visit);
@@ -121,6 +131,12 @@ export const revokeKeyPage = accountPage({
 async function ownKey({ site, account, parameters }: AccountVisit): Promise<Key | undefined> {
   const key = await findKey(site.accounts, parameters['keyId']!);
   return key?.accountId === account.id ? key : undefined;
+}
+
+/** Returns the error of scopes that the role of a member may not give to a key; `undefined` if it may. */
+function roleError({ role }: SignedIn, wanted: readonly string[]): string | undefined {
+  if (allowsScopes(role, wanted)) return undefined;
+  return `Your role, ${roles[role].title.toLowerCase()}, has keys only with ${scopesOfRole(role).join(', ')}. Ask an owner for more.`;
 }
 
 /** Returns the path of the page of a key whose token was shown. */
@@ -148,7 +164,7 @@ async function countChange({ site, account }: AccountVisit): Promise<void> {
 }
 
 /** Returns the key that the form describes, and the errors of the fields. */
-function newKeyOf({ site, account, form }: AccountVisit): { key: NewKey; errors: KeyErrors } {
+function newKeyOf({ site, account, signedIn, form }: AccountVisit): { key: NewKey; errors: KeyErrors } {
   const deployment: DeploymentName = form.get('deployment') === 'production' ? 'production' : 'staging';
   const name = form.get('name')?.trim() ?? '';
   const networks = (form.get('networks') ?? '').split(/[\s,]+/).filter(Boolean);
@@ -160,7 +176,10 @@ function newKeyOf({ site, account, form }: AccountVisit): { key: NewKey; errors:
   const errors = {
     name: name === '' ? 'Give the key a name, so that you recognize it later.' : userErrorOf(() => checkKeyName(name)),
     deployment: site.deployments.has(deployment) ? undefined : `This server has no ${deployment} deployment.`,
-    scope: chosen.length === 0 ? 'Choose at least one scope.' : userErrorOf(() => scopeText(chosen)),
+    scope:
+      chosen.length === 0
+        ? 'Choose at least one scope.'
+        : (userErrorOf(() => scopeText(chosen)) ?? roleError(signedIn, chosen)),
     networks: userErrorOf(() => networkText(networks)),
     perMinute: userErrorOf(() => checkBudget(budgetOf(perMinute, null) ?? {}, limits)),
     perDay: userErrorOf(() => checkBudget(budgetOf(null, perDay) ?? {}, limits)),

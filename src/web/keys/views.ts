@@ -3,6 +3,7 @@ import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { capitalized, countText, NAME_LENGTH_MAX } from '../../lib/text.ts';
 import { limitsOfAccount } from '../../model/account.ts';
 import { budgetText, type IssuedKey, type Key, keyState } from '../../model/key.ts';
+import { allowsScopes } from '../../model/roles.ts';
 import { KEY_OVERLAP_HOURS } from '../../model/rules.ts';
 import { EVERY_SCOPE, scopes } from '../../model/scopes.ts';
 import { importsEndedWith } from '../../store/imports/authority.ts';
@@ -85,7 +86,7 @@ export function newKeyView(visit: AccountVisit, errors: KeyErrors = {}): View {
         ...{ name: 'deployment', label: 'Deployment', choices: deploymentChoices(visit) },
         error: errors['deployment'],
       }),
-      accessFields(sent, errors['scope']),
+      accessFields(visit, errors['scope']),
       expiryField(visit),
       html`<details class="more"${moreOptions.some(name => sent.get(name)) && html` open`}><summary>More options</summary>
 ${field('networks', 'Allowed networks', {
@@ -100,17 +101,19 @@ ${field('perDay', 'Requests per day', budgetOptions(limits.perDay))}</details>`,
 }
 
 /** Returns the fields to choose all scopes or single scopes. */
-function accessFields(sent: URLSearchParams, error: string | undefined): Html {
-  const access = sent.get('access') ?? 'all';
+function accessFields({ form: sent, signedIn }: AccountVisit, error: string | undefined): Html {
+  const { role } = signedIn;
+  const hasAll = allowsScopes(role, [EVERY_SCOPE]);
+  const access = sent.get('access') ?? (hasAll ? 'all' : 'read');
   const chosen = sent.getAll('scope');
   const kinds = [
-    { value: 'all', label: 'Everything', hint: 'All scopes, also those of later releases.' },
+    ...(hasAll ? [{ value: 'all', label: 'Everything', hint: 'All scopes, also those of later releases.' }] : []),
     { value: 'read', label: 'Read only', hint: 'All scopes for reading.' },
     { value: 'chosen', label: 'Only these scopes' },
   ];
-  const single = Object.entries(scopes).map(([value, hint]) => {
-    return { value, hint, label: html`<code>${value}</code>`, checked: chosen.includes(value) };
-  });
+  const single = Object.entries(scopes)
+    .filter(([value]) => allowsScopes(role, [value]))
+    .map(([value, hint]) => ({ value, hint, label: html`<code>${value}</code>`, checked: chosen.includes(value) }));
   return html`${choices('radio', {
     name: 'access',
     label: 'Access',

@@ -16,6 +16,7 @@ const PATH = '/shelter/messages';
 /** The messages to the account, about its animals and from the store. */
 export const inboxPage = accountPage({
   path: PATH,
+  permission: 'read',
   title: 'Inbox',
   menu: 'account',
   async show(visit) {
@@ -42,6 +43,7 @@ ${pageLinks(visit, page)}`,
 /** A message to the account. */
 export const inboxMessagePage = accountPage({
   path: `${PATH}/{messageId}`,
+  permission: 'read',
   title: 'Message',
   async show(visit) {
     const message = await ownMessage(visit);

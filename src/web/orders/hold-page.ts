@@ -33,6 +33,8 @@ const doneTexts = { extended: 'The hold ends later.', released: 'The hold has en
 /** A hold, and the forms to extend it and to end it. */
 export const holdPage = accountPage({
   path: '/shelter/holds/{holdId}',
+  permission: 'orders',
+  shownFor: 'read',
   title: 'Hold',
   async show(visit) {
     const hold = await visibleHold(visit);

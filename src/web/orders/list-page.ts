@@ -18,6 +18,7 @@ const HOLDS_SHOWN = 50;
 /** The orders and the holds of the animals of the account, and those that it placed. */
 export const ordersPage = accountPage({
   path: PATH,
+  permission: 'read',
   title: 'Holds and orders',
   menu: 'account',
   async show(visit) {

@@ -57,6 +57,8 @@ const stepNames = Object.keys(steps) as StepName[];
 /** An order with its history, and the steps that the account can take. */
 export const orderPage = accountPage({
   path: `${PATH}/{orderId}`,
+  permission: 'orders',
+  shownFor: 'read',
   title: 'Order',
   async show(visit) {
     const order = await visibleOrder(visit);

@@ -56,6 +56,8 @@ const organizationForm = new SchemaForm(NewOrganization, {
 /** Publishes and edits the organization of the account. */
 export const ownOrganizationPage = accountPage({
   path: '/shelter/organization',
+  permission: 'organization',
+  shownFor: 'read',
   title: 'Your organization',
   formBytesMax: LONG_FORM_BYTES_MAX,
   menu: 'account',

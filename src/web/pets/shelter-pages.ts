@@ -24,6 +24,7 @@ import { changesIn, errorsOf, petFieldsView, textsIn, textsOf } from './pet-form
 /** The animals of the account. */
 export const ownAnimalsPage = accountPage({
   path: '/shelter/animals',
+  permission: 'read',
   title: 'Your animals',
   menu: 'account',
   async show(visit) {
@@ -56,6 +57,7 @@ const columns: Columns<FullPet> = {
 /** Adds an animal. */
 export const newAnimalPage = accountPage({
   path: '/shelter/animals/new',
+  permission: 'animals',
   title: 'Add an animal',
   formBytesMax: LONG_FORM_BYTES_MAX,
   show: visit => formView(visit, textsOf({ status: 'available' })),
@@ -81,6 +83,8 @@ export const newAnimalPage = accountPage({
 /** Edits an animal of the account. */
 export const ownAnimalPage = accountPage({
   path: '/shelter/animals/{petId}',
+  permission: 'animals',
+  shownFor: 'read',
   title: 'Edit an animal',
   formBytesMax: LONG_FORM_BYTES_MAX,
   async show(visit) {
@@ -112,6 +116,7 @@ const petPatch = new BodyReader(PetPatch);
 /** Deletes an animal of the account, after a confirmation. */
 export const deleteAnimalPage = accountPage({
   path: '/shelter/animals/{petId}/deletion',
+  permission: 'animals',
   title: 'Delete an animal',
   async show(visit) {
     const pet = await ownPet(visit);

@@ -13,6 +13,7 @@ import {
   photoTypes,
 } from '../../model/photo.ts';
 import { MEBIBYTE } from '../../model/plan.ts';
+import type { Permission } from '../../model/roles.ts';
 import { type HolderRow, organizationPhotos, type PhotoHolders, petPhotos } from '../../store/photos/holders.ts';
 import { deletePhoto, updatePhoto } from '../../store/photos/photos.ts';
 import { addReceived, receivePhoto } from '../../store/photos/receive.ts';
@@ -24,6 +25,7 @@ import { photoView, type WithPhotos } from './photo-view.ts';
 /** The pages with the forms for the photos of one kind of holder. */
 interface Editor<Row extends HolderRow> {
   readonly holders: PhotoHolders<Row>;
+  readonly permission: Permission;
   /** The path of the page with the photos, with parameters in braces. */
   readonly path: string;
   /** Returns the id of the holder of the photos; `undefined` if the URL has none. */
@@ -34,16 +36,23 @@ interface Editor<Row extends HolderRow> {
 export const ownPhotoPages: readonly WebPage[] = [
   ...pagesOf({
     holders: petPhotos,
+    permission: 'animals',
     path: '/shelter/animals/{petId}',
     idIn: ({ parameters }) => idOf(parameters['petId']),
   }),
-  ...pagesOf({ holders: organizationPhotos, path: '/shelter/organization', idIn: ({ account }) => account.id }),
+  ...pagesOf({
+    holders: organizationPhotos,
+    permission: 'organization',
+    path: '/shelter/organization',
+    idIn: ({ account }) => account.id,
+  }),
 ];
 
 /** Returns the page that adds a photo, and the page that changes or deletes one. */
 function pagesOf<Row extends HolderRow>(editor: Editor<Row>): readonly WebPage[] {
   const add = accountPage({
     path: `${editor.path}/photos`,
+    permission: editor.permission,
     title: 'Add a photo',
     file: { kind: 'photos', bytesMax: PHOTO_BYTES_MAX },
     async submit(visit) {
@@ -61,6 +70,7 @@ function pagesOf<Row extends HolderRow>(editor: Editor<Row>): readonly WebPage[]
   });
   const change = accountPage({
     path: `${editor.path}/photos/{photoId}`,
+    permission: editor.permission,
     title: 'Change a photo',
     async submit(visit) {
       const id = editor.idIn(visit);

@@ -1,4 +1,4 @@
-import { getAccount } from '../../access/accounts/accounts.ts';
+import { findPerson, listMemberships } from '../../access/accounts/people.ts';
 import { listKeys } from '../../access/keys/keys.ts';
 import { addressSubject } from '../../access/sessions/attempts.ts';
 import { knownBrowserOf } from '../../access/sessions/known-browser.ts';
@@ -9,7 +9,7 @@ import { startSession } from '../../access/sessions/sessions.ts';
 import { verifyCredentials } from '../../access/sessions/sign-in.ts';
 import { revokeKeysAndDependents } from '../../events/webhooks/account-changes.ts';
 import { html, timeHtml } from '../../lib/html/html.ts';
-import type { Account } from '../../model/account.ts';
+import type { Membership, Person } from '../../model/person.ts';
 import { choices, form, passwordField } from '../forms.ts';
 import { publicForm, type View, type Visit } from '../page.ts';
 import { accountDatabases, nowOf } from '../site.ts';
@@ -43,11 +43,13 @@ export const linkPage = publicForm({
   },
 });
 
-/** A valid link, with its secret and its account. */
+/** A valid link, with its secret and its person. */
 interface Opened {
   readonly secret: string;
   readonly link: Link;
-  readonly account: Account;
+  readonly person: Person;
+  /** The person's accounts. */
+  readonly memberships: readonly Membership[];
   readonly hasPassword: boolean;
 }
 
@@ -55,10 +57,11 @@ async function open({ site, parameters }: Visit): Promise<Opened | undefined> {
   const { secret = '' } = parameters;
   const link = /^[\w-]{43}$/.test(secret) ? await findLink(site.accounts, secret, nowOf(site)) : undefined;
   if (link === undefined) return undefined;
-  const account = await getAccount(site.accounts, link.accountId);
-  if (account.deletedAt !== undefined) return undefined;
-  const hasPassword = (await findPassword(site.accounts, account.id)) !== undefined;
-  return { secret, link, account, hasPassword };
+  const person = await findPerson(site.accounts, link.personId);
+  const memberships = person === undefined ? [] : await listMemberships(site.accounts, person.id);
+  if (person === undefined || memberships.length === 0) return undefined;
+  const hasPassword = (await findPassword(site.accounts, person.id)) !== undefined;
+  return { secret, link, person, memberships, hasPassword };
 }
 
 const views = { confirm: confirmView, reset: resetView, sign_in: signInView };
@@ -67,8 +70,8 @@ const actions = { confirm, reset, sign_in: openAccount };
 /**
  * Reports whether the link requires the password: the recipient may not be the person who signed up with the address.
  */
-function needsPassword({ signedIn }: Visit, { account, hasPassword }: Opened): boolean {
-  return hasPassword && signedIn?.account.id !== account.id;
+function needsPassword({ signedIn }: Visit, { person, hasPassword }: Opened): boolean {
+  return hasPassword && signedIn?.person.id !== person.id;
 }
 
 function confirmView(visit: Visit, opened: Opened, error?: string): View {
@@ -92,38 +95,39 @@ ${needed && html`<p>You did not choose one? Then someone else used your address.
 
 async function confirm(visit: Visit, opened: Opened) {
   const { site, form, signedIn } = visit;
-  const { secret, account } = opened;
+  const { secret, person } = opened;
   const needed = needsPassword(visit, opened);
   if (needed) {
-    const credentials = { email: account.email, password: form.get('password') ?? '' };
+    const credentials = { email: person.email, password: form.get('password') ?? '' };
     const deps = { database: site.accounts, passwords: site.passwords };
     const verified = await verifyCredentials(deps, credentials, browserOf(visit));
     if (verified === undefined) return confirmView(visit, opened, 'The password is wrong.');
   }
   const { emailUrl } = signInDeps(visit);
-  const result = await confirmByLink(site.accounts, secret, linkOrigin(visit, account.id), emailUrl);
+  const result = await confirmByLink(site.accounts, secret, linkOrigin(visit, opened), emailUrl);
   site.emailQueued();
   if (result !== 'done') return result === 'taken' ? takenView() : endedView(visit);
   if (!needed) return { location: signedIn === undefined ? '/sign-in?done=confirmed' : '/account?done=confirmed' };
-  const started = await site.accounts.write(tx => startSession(tx, account.id, browserOf(visit)));
+  const started = await site.accounts.write(tx => startSession(tx, person.id, browserOf(visit)));
   return { location: '/account?done=confirmed', cookies: [sessionCookie(visit, started.secret)] };
 }
 
-async function resetView(visit: Visit, { secret, account }: Opened, error?: string): Promise<View> {
-  const keys = (await listKeys(visit.site.accounts, account.id)).filter(({ revokedAt }) => revokedAt === null);
+async function resetView(visit: Visit, opened: Opened, error?: string): Promise<View> {
+  const { secret, person } = opened;
+  const keys = await activeKeys(visit, opened);
   const label = 'Revoke all API keys as well';
   const hint = 'If someone else may have used the account. Programs with these keys stop working.';
   return {
     title: 'Choose a new password',
     errors: { password: error },
-    body: html`<p>For the account <strong>${account.email}</strong>. All browsers that are signed in to it are signed out.</p>
+    body: html`<p>For <strong>${person.email}</strong>. All browsers that are signed in with it are signed out.</p>
 ${form(visit, { action: linkPath(secret), submit: 'Change the password' }, [
   newPasswordField({ error }),
   keys.length > 0 &&
     choices('checkbox', {
       name: 'revoke',
       label: 'API keys',
-      choices: [{ value: 'keys', label, hint, checked: account.emailConfirmedAt === undefined }],
+      choices: [{ value: 'keys', label, hint, checked: person.emailConfirmedAt === undefined }],
     }),
 ])}
 ${cookieNotice(visit)}`,
@@ -132,23 +136,35 @@ ${cookieNotice(visit)}`,
 
 async function reset(visit: Visit, opened: Opened) {
   const { site, form, request } = visit;
-  const { secret, account } = opened;
+  const { secret, person } = opened;
   const password = form.get('password') ?? '';
-  const error = passwordError(password, account.email);
+  const error = passwordError(password, person.email);
   if (error !== undefined) return resetView(visit, opened, error);
   const hash = await site.passwords.hash(password, addressSubject(request.address));
-  const origin = linkOrigin(visit, account.id);
+  const origin = linkOrigin(visit, opened);
   if ((await resetPassword(site.accounts, secret, hash, origin)) !== 'done') return endedView(visit);
-  if (form.get('revoke') === 'keys') await revokeKeysAndDependents(accountDatabases(site), account.id, origin);
+  if (form.get('revoke') === 'keys') {
+    for (const { id } of ownAccounts(opened)) await revokeKeysAndDependents(accountDatabases(site), id, origin);
+  }
   return { location: '/sign-in?done=password', cookies: [knownCookie(visit, knownBrowserOf(hash))] };
 }
 
-function signInView(visit: Visit, { secret, account, link, hasPassword }: Opened, error?: string): View {
+/** Returns the accounts that the person owns. */
+function ownAccounts({ memberships }: Opened) {
+  return memberships.filter(({ role }) => role === 'owner').map(({ account }) => account);
+}
+
+async function activeKeys({ site }: Visit, opened: Opened) {
+  const keys = await Promise.all(ownAccounts(opened).map(({ id }) => listKeys(site.accounts, id)));
+  return keys.flat().filter(({ revokedAt }) => revokedAt === null);
+}
+
+function signInView(visit: Visit, { secret, person, memberships, link, hasPassword }: Opened, error?: string): View {
   const label = hasPassword ? 'New password' : 'Choose a password';
   return {
     title: 'Open your account',
     errors: { password: error },
-    body: html`<p>This link signs you in to <strong>${account.name}</strong> (${account.email}). It works once, until ${timeHtml(link.expiresAt)}.</p>
+    body: html`<p>This link signs you in to <strong>${memberships[0]!.account.name}</strong> (${person.email}). It works once, until ${timeHtml(link.expiresAt)}.</p>
 ${form(visit, { action: linkPath(secret), submit: 'Sign in' }, [
   newPasswordField({
     label,
@@ -165,12 +181,12 @@ ${cookieNotice(visit)}`,
 
 async function openAccount(visit: Visit, opened: Opened) {
   const { site, form, request } = visit;
-  const { secret, account } = opened;
+  const { secret, person } = opened;
   const password = form.get('password') ?? '';
-  const error = password === '' ? undefined : passwordError(password, account.email);
+  const error = password === '' ? undefined : passwordError(password, person.email);
   if (error !== undefined) return signInView(visit, opened, error);
   const hash = password === '' ? undefined : await site.passwords.hash(password, addressSubject(request.address));
-  const origin = linkOrigin(visit, account.id);
+  const origin = linkOrigin(visit, opened);
   const session = await signInByLink(site.accounts, secret, hash, browserOf(visit), origin);
   if (session === undefined) return endedView(visit);
   const known = hash === undefined ? [] : [knownCookie(visit, knownBrowserOf(hash))];
@@ -195,7 +211,7 @@ function takenView(): View {
   return {
     title: 'This address cannot be used',
     status: 409,
-    body: html`<p>Another account has this e-mail address by now. Your account keeps the address that it had.</p>
+    body: html`<p>Someone else has this e-mail address by now. You keep the address that you had.</p>
 <p><a href="/account">Your account</a></p>`,
   };
 }

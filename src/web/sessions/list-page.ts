@@ -7,9 +7,10 @@ import { type AccountVisit, accountPage, type View } from '../page.ts';
 import { nowOf } from '../site.ts';
 import { doneNotice } from './visits.ts';
 
-/** The signed-in browsers of the account. */
+/** The signed-in browsers of the person. */
 export const sessionsPage = accountPage({
   path: '/sessions',
+  permission: 'own',
   title: 'Sessions',
   menu: 'account',
   show: sessionsView,
@@ -18,11 +19,12 @@ export const sessionsPage = accountPage({
 /** Signs one browser out. */
 export const endSessionPage = accountPage({
   path: '/sessions/{sessionId}/end',
+  permission: 'own',
   title: 'End a session',
-  async submit({ site, account, parameters, signedIn }) {
+  async submit({ site, parameters, signedIn }) {
     const id = Number(parameters['sessionId']);
     if (!Number.isSafeInteger(id)) return undefined;
-    if (!(await site.accounts.write(tx => endSession(tx, account.id, id)))) return undefined;
+    if (!(await site.accounts.write(tx => endSession(tx, signedIn.person.id, id)))) return undefined;
     return { location: id === signedIn.session.id ? '/sign-in' : '/sessions?done=ended' };
   },
 });
@@ -30,9 +32,10 @@ export const endSessionPage = accountPage({
 /** Signs all other browsers out. */
 export const endOtherSessionsPage = accountPage({
   path: '/sessions/end-others',
+  permission: 'own',
   title: 'End all other sessions',
-  async submit({ site, account, signedIn }) {
-    await site.accounts.write(tx => endSessions(tx, account.id, signedIn.session.id));
+  async submit({ site, signedIn }) {
+    await site.accounts.write(tx => endSessions(tx, signedIn.person.id, signedIn.session.id));
     return { location: '/sessions?done=others' };
   },
 });
@@ -40,14 +43,14 @@ export const endOtherSessionsPage = accountPage({
 const done = { ended: 'The session has ended.', others: 'All other sessions have ended.' };
 
 async function sessionsView(visit: AccountVisit): Promise<View> {
-  const { site, account, signedIn } = visit;
-  const sessions = await listSessions(site.accounts, account.id, nowOf(site));
+  const { site, signedIn } = visit;
+  const sessions = await listSessions(site.accounts, signedIn.person.id, nowOf(site));
   // This browser first.
   const ordered = [signedIn.session, ...sessions.filter(({ id }) => id !== signedIn.session.id)];
   return {
     styles: ['account.css'],
     body: html`${doneNotice(visit, done)}
-<p class="lead">The browsers that are signed in to your account. End the sessions that you do not know, and <a href="/account#new-password">change your password</a>.</p>
+<p class="lead">The browsers in which you are signed in. End the sessions that you do not know, and <a href="/account#new-password">change your password</a>.</p>
 <ul class="sessions">${ordered.map(session => sessionView(visit, session))}</ul>
 ${
   sessions.length > 1 &&

@@ -84,12 +84,13 @@ export const forgotPasswordPage = publicForm({
 
 export const signOutPage = accountPage({
   path: '/sign-out',
+  permission: 'own',
   title: 'Sign out',
   whileSuspended: true,
   show: () => ({ location: '/' }),
   async submit({ site, signedIn, request }) {
-    const { id, accountId } = signedIn.session;
-    await site.accounts.write(tx => endSession(tx, accountId, id));
+    const { id, personId } = signedIn.session;
+    await site.accounts.write(tx => endSession(tx, personId, id));
     return { location: '/', cookies: [clearCookie(cookieNames(request.publicUrl).session)] };
   },
 });
@@ -128,6 +129,7 @@ ${cookieNotice(visit)}
 const signInNotices = {
   password: 'Your password is changed. Sign in with the new password.',
   confirmed: 'Your e-mail address is confirmed.',
+  left: 'You have left the account.',
 } as const;
 
 interface SignUpValues {

@@ -5,6 +5,7 @@ import { type Html, html } from '../../lib/html/html.ts';
 import type { SessionOrigin } from '../../lib/origin.ts';
 import { userErrorOf } from '../../lib/user-error.ts';
 import { checkChange } from '../../model/account.ts';
+import type { Membership, Person } from '../../model/person.ts';
 import { notice, type PasswordField, passwordField } from '../forms.ts';
 import type { Visit } from '../page.ts';
 import { COOKIES_NEED_HTTPS } from '../same-site.ts';
@@ -33,9 +34,13 @@ export function knownCookie({ request }: Visit, known: string): string {
   return setCookie(cookieNames(request.publicUrl).known, known);
 }
 
-/** Returns the origin of a change by a link to the account, without a session. */
-export function linkOrigin({ request }: Visit, accountId: number): SessionOrigin {
-  return { accountId, requestId: request.requestId, address: request.address };
+/** Returns the origin of a change by a link to a person, without a session. */
+export function linkOrigin(
+  { request }: Visit,
+  { person, memberships }: { readonly person: Person; readonly memberships: readonly Membership[] },
+): SessionOrigin {
+  const { requestId, address } = request;
+  return { accountId: memberships[0]!.account.id, personId: person.id, requestId, address };
 }
 
 /** Returns the notice that the query parameter `done` selects from `texts`. */

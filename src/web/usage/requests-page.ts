@@ -16,6 +16,7 @@ import { chosenDeployment, chosenKey, keyNames, selectDeployment, selectKey } fr
 /** The requests of the account. */
 export const requestsPage = accountPage({
   path: '/requests',
+  permission: 'developers',
   title: 'Request log',
   menu: 'account',
   async show(visit) {
@@ -60,6 +61,7 @@ ${pageLinks(visit, page, { previous: 'Newer', next: 'Older' })}`,
 /** A request of the account. */
 export const requestPage = accountPage({
   path: '/requests/{entryId}',
+  permission: 'developers',
   title: 'Request',
   async show(visit) {
     const { site, account, parameters } = visit;

@@ -19,6 +19,7 @@ import { chosenDeployment, chosenKey, keyNames, selectDeployment, selectKey } fr
 /** The requests of the account, and what remains of its limits. */
 export const usagePage = accountPage({
   path: '/usage',
+  permission: 'developers',
   title: 'Usage',
   menu: 'account',
   async show(visit) {

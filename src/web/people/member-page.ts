@@ -1,0 +1,159 @@
+import { keyIdsOfMember, listKeys } from '../../access/keys/keys.ts';
+import { changeRole, listMembers } from '../../access/people/members.ts';
+import { attemptLimits, requireAttempt } from '../../access/sessions/attempts.ts';
+import { removeMemberWithDependents } from '../../events/webhooks/account-changes.ts';
+import { html, timeHtml } from '../../lib/html/html.ts';
+import { UserError } from '../../lib/user-error.ts';
+import { keyState } from '../../model/key.ts';
+import type { AccountMember } from '../../model/person.ts';
+import { isRole, roles } from '../../model/roles.ts';
+import { choices, form } from '../forms.ts';
+import { idOf } from '../lists.ts';
+import { type AccountVisit, accountPage, type PageResult, type View } from '../page.ts';
+import { facts } from '../parts.ts';
+import { accountDatabases, nowOf } from '../site.ts';
+import { roleChoices } from './people-page.ts';
+
+const PATH = '/account/people';
+
+/** A member of the account, and the role. */
+export const memberPage = accountPage({
+  path: `${PATH}/{personId}`,
+  permission: 'people',
+  shownFor: 'own',
+  title: 'Member',
+  show: visit => withMember(visit, member => memberView(visit, member)),
+  submit: visit =>
+    withMember(visit, async member => {
+      const { site, account, origin, form, request } = visit;
+      const role = form.get('role');
+      if (!isRole(role)) return memberView(visit, member, { role: 'Choose a role.' });
+      await requireAttempt(site.accounts, attemptLimits.people, String(account.id));
+      const emailUrl = site.emailSender && request.publicUrl;
+      return attempt(
+        () => site.accounts.write(tx => changeRole(tx, account.id, member.id, role, emailUrl), origin),
+        `${PATH}?done=role`,
+        message => memberView(visit, member, { role: message }),
+      );
+    }),
+});
+
+/** Removes a member, or leaves the account. */
+export const removeMemberPage = accountPage({
+  path: `${PATH}/{personId}/removal`,
+  permission: 'own',
+  title: 'Remove a member',
+  show: visit => withMember(visit, member => removalView(visit, member)),
+  submit: visit =>
+    withMember(visit, async member => {
+      const { site, account, origin, form, request } = visit;
+      if (!mayRemove(visit, member)) return removalView(visit, member);
+      await requireAttempt(site.accounts, attemptLimits.people, String(account.id));
+      const options = {
+        ...{ revokesKeys: form.get('revoke') === 'keys' && visit.may('people'), origin },
+        emailUrl: site.emailSender && request.publicUrl,
+      };
+      const removed = { accountId: account.id, personId: member.id };
+      return attempt(
+        () => removeMemberWithDependents(accountDatabases(site), removed, options),
+        isSelf(visit, member) ? '/sign-in?done=left' : `${PATH}?done=removed`,
+        message => removalView(visit, member, message),
+      );
+    }),
+});
+
+async function withMember<Result>(
+  { site, account, parameters }: AccountVisit,
+  handle: (member: AccountMember) => Result,
+): Promise<Awaited<Result> | undefined> {
+  const id = idOf(parameters['personId']);
+  const member = (await listMembers(site.accounts, account.id)).find(one => one.id === id);
+  return member && (await handle(member));
+}
+
+/** Returns the redirect after a change, or the view with the message of its error. */
+async function attempt(
+  change: () => Promise<void>,
+  location: string,
+  refused: (message: string) => View | Promise<View>,
+): Promise<PageResult> {
+  try {
+    await change();
+    return { location };
+  } catch (error) {
+    if (error instanceof UserError) return refused(error.message);
+    throw error;
+  }
+}
+
+function isSelf({ signedIn }: AccountVisit, { id }: AccountMember): boolean {
+  return id === signedIn.person.id;
+}
+
+function mayRemove(visit: AccountVisit, member: AccountMember): boolean {
+  return visit.may('people') || isSelf(visit, member);
+}
+
+function memberView(visit: AccountVisit, member: AccountMember, errors: { role?: string } = {}): View {
+  const { id, name, email, role, joinedAt } = member;
+  const remove = isSelf(visit, member) ? 'Leave this account …' : 'Remove from this account …';
+  return {
+    title: name,
+    errors,
+    body: html`<p><a href="${PATH}">All people</a></p>
+${facts([
+  ['E-mail address', email],
+  ['Role', roles[role].title],
+  ['Joined', timeHtml(joinedAt)],
+])}
+${
+  visit.may('people') &&
+  form(
+    visit,
+    { action: `${PATH}/${id}`, submit: 'Change the role' },
+    choices('radio', { name: 'role', label: 'Role', error: errors.role, choices: roleChoices(role) }),
+  )
+}
+${mayRemove(visit, member) && html`<p><a class="button secondary" href="${PATH}/${id}/removal">${remove}</a></p>`}`,
+  };
+}
+
+async function removalView(visit: AccountVisit, member: AccountMember, error?: string): Promise<View> {
+  const { site, account } = visit;
+  const { id, name } = member;
+  const self = isSelf(visit, member);
+  const title = self ? `Leave ${account.name}?` : `Remove ${name}?`;
+  if (!mayRemove(visit, member)) {
+    return { title, status: 403, body: html`<p>Only an owner can remove someone else.</p>` };
+  }
+  const made = new Set(await keyIdsOfMember(site.accounts, account.id, id));
+  const keys = (await listKeys(site.accounts, account.id)).filter(
+    key => made.has(key.id) && keyState(key, nowOf(site)) === 'active',
+  );
+  const offersKeys = keys.length > 0 && visit.may('people');
+  return {
+    title,
+    errors: { '': error },
+    body: html`<p>${
+      self
+        ? 'You are signed out of this account at once. An owner can invite you again.'
+        : html`<bdi>${name}</bdi> is signed out of this account at once, on every device.`
+    } An import that ${self ? 'you' : 'they'} started ends. What ${self ? 'you' : 'they'} did stays, with the name.</p>
+${
+  offersKeys &&
+  html`<p>${self ? 'You' : 'They'} made these API keys. Keys belong to the account, and go on working:</p>
+<ul>${keys.map(key => html`<li><a href="/keys/${key.id}"><code>${key.id}</code></a>${key.name !== undefined && html` <bdi>${key.name}</bdi>`} (${key.deployment})</li>`)}</ul>`
+}
+${form(
+  visit,
+  { action: `${PATH}/${id}/removal`, submit: self ? 'Leave' : 'Remove', danger: true },
+  offersKeys &&
+    choices('checkbox', {
+      name: 'revoke',
+      label: 'API keys',
+      choices: [{ value: 'keys', label: 'Revoke these keys as well', hint: 'Programs that use them stop working.' }],
+    }),
+)}
+<p><a href="${PATH}/${id}">Cancel</a></p>`,
+  };
+}

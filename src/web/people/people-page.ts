@@ -1,0 +1,147 @@
+import {
+  cancelInvitation,
+  INVITATION_MS,
+  type Invitation,
+  invitationPath,
+  invite,
+  listInvitations,
+} from '../../access/people/invitations.ts';
+import { listMembers } from '../../access/people/members.ts';
+import { attemptLimits, requireAttempt } from '../../access/sessions/attempts.ts';
+import { html, timeHtml } from '../../lib/html/html.ts';
+import { durationIn } from '../../lib/time.ts';
+import { UserError } from '../../lib/user-error.ts';
+import type { AccountMember } from '../../model/person.ts';
+import { isRole, type Role, roleNames, roles } from '../../model/roles.ts';
+import { type Choice, choices, field, form, notice } from '../forms.ts';
+import { idOf } from '../lists.ts';
+import { type AccountVisit, accountPage, type FormErrors, type View } from '../page.ts';
+import { table } from '../parts.ts';
+import { doneNotice } from '../sessions/visits.ts';
+import { nowOf } from '../site.ts';
+
+const PATH = '/account/people';
+
+/** The members of the account, and the people who are invited. */
+export const peoplePage = accountPage({
+  path: PATH,
+  permission: 'people',
+  shownFor: 'own',
+  title: 'People',
+  menu: 'account',
+  showsSecret: true,
+  show: visit => peopleView(visit),
+  async submit(visit) {
+    const { site, account, signedIn, origin, form, request } = visit;
+    const email = form.get('email')?.trim() ?? '';
+    const role = form.get('role');
+    if (!isRole(role)) return peopleView(visit, { role: 'Choose a role.' });
+    if (!site.isUpgraded()) return peopleView(visit, { '': OLDER_SERVERS });
+    await requireAttempt(site.accounts, attemptLimits.people, String(account.id));
+    const emailUrl = site.emailSender && request.publicUrl;
+    const wanted = { accountId: account.id, invitedBy: signedIn.person.id, role, email };
+    try {
+      const secret = await site.accounts.write(tx => invite(tx, wanted, emailUrl), origin);
+      site.emailQueued();
+      if (secret === undefined) return { location: `${PATH}?done=invited` };
+      return linkView(email, request.publicUrl + invitationPath(secret));
+    } catch (error) {
+      if (error instanceof UserError) return peopleView(visit, { email: error.message });
+      throw error;
+    }
+  },
+});
+
+/** Withdraws an invitation. */
+export const cancelInvitationPage = accountPage({
+  path: `${PATH}/invitations/{invitationId}/cancel`,
+  permission: 'people',
+  title: 'Withdraw an invitation',
+  async submit({ site, account, origin, parameters }) {
+    const id = idOf(parameters['invitationId']);
+    if (id === undefined) return undefined;
+    const existed = await site.accounts.write(tx => cancelInvitation(tx, account.id, id), origin);
+    return existed ? { location: `${PATH}?done=withdrawn` } : undefined;
+  },
+});
+
+const OLDER_SERVERS =
+  'Some servers of this store still run an earlier release, which knows no members. Try again when they are updated.';
+
+const done = {
+  invited: 'We sent the invitation.',
+  withdrawn: 'The invitation is withdrawn. Its link no longer works.',
+  role: 'The role is changed.',
+  removed: 'The person is removed, and signed out of this account.',
+};
+
+/** Returns the roles as choices. @param chosen the role that is selected */
+export function roleChoices(chosen: Role | null): Choice[] {
+  return roleNames.map(value => ({
+    ...{ value, label: roles[value].title, hint: roles[value].summary, checked: value === chosen },
+  }));
+}
+
+async function peopleView(visit: AccountVisit, errors: FormErrors = {}): Promise<View> {
+  const { site, account, form: sent } = visit;
+  const members = await listMembers(site.accounts, account.id);
+  const invitations = visit.may('people') ? await listInvitations(site.accounts, account.id, nowOf(site)) : [];
+  const role = sent.get('role');
+  return {
+    errors,
+    description: 'Who works in this account, and what they may do.',
+    body: html`${doneNotice(visit, done)}
+<p class="lead">Everyone who works in ${account.name} has an own sign-in, so that the history shows who did what.</p>
+${table('People', memberColumns(visit), members)}
+${invitations.length > 0 && html`<h2>Invited</h2>\n${table('Invitations', invitationColumns(visit), invitations)}`}
+${
+  visit.may('people') &&
+  html`<h2 id="invite">Invite someone</h2>
+${form(visit, { action: PATH, submit: site.emailSender === undefined ? 'Create a link' : 'Send the invitation' }, [
+  field({
+    ...{ name: 'email', label: 'E-mail address', type: 'email', value: sent.get('email') },
+    ...{ error: errors['email'] as string | undefined, autocomplete: 'off' },
+  }),
+  choices('radio', {
+    ...{ name: 'role', label: 'Role', error: errors['role'] as string | undefined },
+    choices: roleChoices(isRole(role) ? role : 'staff'),
+  }),
+])}`
+}`,
+  };
+}
+
+function memberColumns({ signedIn }: AccountVisit) {
+  return {
+    Name: ({ id, name }: AccountMember) =>
+      html`<a href="${PATH}/${id}"><bdi>${name}</bdi></a>${id === signedIn.person.id && html` <span class="quiet">(you)</span>`}`,
+    'E-mail address': ({ email }: AccountMember) => email,
+    Role: ({ role }: AccountMember) => roles[role].title,
+    Joined: ({ joinedAt }: AccountMember) => timeHtml(joinedAt),
+  };
+}
+
+function invitationColumns(visit: AccountVisit) {
+  return {
+    'E-mail address': ({ email }: Invitation) => email,
+    Role: ({ role }: Invitation) => roles[role].title,
+    'Works until': ({ expiresAt }: Invitation) => timeHtml(expiresAt),
+    '': ({ id, email }: Invitation) =>
+      form(
+        visit,
+        { action: `${PATH}/invitations/${id}/cancel`, submit: 'Withdraw', className: 'inline', danger: true },
+        html`<span class="sr-only">${email}</span>`,
+      ),
+  };
+}
+
+/** Shows the link of an invitation once, where the store sends no e-mail. */
+function linkView(email: string, url: string): View {
+  return {
+    title: 'Give this link to the person',
+    body: html`<p>This store sends no e-mail. Send the link to <strong>${email}</strong> yourself. It is shown only now.</p>
+<p><code class="token">${url}</code></p>
+${notice('status', `It works once, for ${durationIn('day', INVITATION_MS, 'words')}, and only for this address.`)}
+<p><a href="${PATH}">Back to the people</a></p>`,
+  };
+}
