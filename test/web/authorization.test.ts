@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { suspendAccount } from '../../src/access/accounts/accounts.ts';
+import { removeMember } from '../../src/access/people/members.ts';
 import { SESSION_MS } from '../../src/access/sessions/session.ts';
 import { pages } from '../../src/main/pages.ts';
+import { allows, type Role, roleNames } from '../../src/model/roles.ts';
 import { type Params, query } from '../../src/model/schema.ts';
+import { sendNotification } from '../../src/store/messages/messages.ts';
+import { createPet } from '../../src/store/pets/pets.ts';
 import type { WebPage } from '../../src/web/page.ts';
+import { overEachEngine } from '../support/engines-over-http.ts';
 import { type Reply, serve, type TestService } from '../support/serving.ts';
-import { anonymous, signedIn, type Visitor } from './session.ts';
+import { anonymous, signedIn, signedInAs, type Visitor } from './session.ts';
 
 /**
  * The authorization matrix of the pages, generated from the page values: every page and every form, opened by everyone
@@ -85,6 +90,86 @@ describe('the pages and forms', () => {
   }
 });
 
+overEachEngine(engine => {
+  describe('the pages and forms of an account', () => {
+    let service: TestService;
+    let members: Record<Role, Visitor>;
+    let removed: Visitor;
+    let another: Visitor;
+    /** Values of path parameters that exist in the account. */
+    let existing: Record<string, string>;
+    before(async () => {
+      service = await serve({ environment: await engine.settings() });
+      const { production } = service.app.databases;
+      // An owner of an admin account has the rights of an admin, so a member who is no owner shows that they do not.
+      const owner = await signedIn(service, { admin: true });
+      const { accountId } = owner;
+      const [staff, developer, viewer] = [
+        await signedInAs(service, accountId, 'staff'),
+        await signedInAs(service, accountId, 'developer'),
+        await signedInAs(service, accountId, 'viewer'),
+      ];
+      members = { owner, staff, developer, viewer };
+      another = await signedIn(service);
+      const leaving = await signedInAs(service, accountId, 'staff');
+      removed = leaving;
+      const key = await service.newKey({ accountId });
+      const petId = await production.write(async tx => {
+        await createPet(tx, accountId, { name: 'Bella', categoryId: 1 }, 'open');
+        await sendNotification(tx, accountId, 'A message');
+        await removeMember(tx, accountId, leaving.personId);
+        return (await tx.first(lastPet, {}))!.id;
+      });
+      const personId = String(staff.personId);
+      existing = { petId: String(petId), keyId: key.id, personId, messageId: 'msg_1' };
+    });
+    after(() => service.stop());
+
+    const ofAccounts = pages.filter(({ access }) => access !== 'everyone');
+
+    it('each name a permission', () => {
+      for (const { path, permission } of ofAccounts) assert.notEqual(permission, undefined, path);
+    });
+
+    for (const page of ofAccounts.filter(({ show }) => show)) {
+      const { permission, shownFor = permission } = page;
+      it(`GET ${page.path} is for members who may ${shownFor}`, async () => {
+        const path = pathOf(page);
+        for (const [role, member] of Object.entries(members)) {
+          const reply = await member.open(path);
+          assertPage(reply, `${role} on ${path}`);
+          assert.equal(reply.status === 403, !allows(role as Role, shownFor!), `${role} on ${path}: ${reply.status}`);
+        }
+        assert.equal((await removed.open(path)).status, 303, 'a removed member is signed out');
+      });
+    }
+
+    for (const page of ofAccounts.filter(({ submit }) => submit)) {
+      it(`POST ${page.path} is for members who may ${page.permission}`, async () => {
+        const submit = page.file === undefined ? 'submit' : 'submitMultipart';
+        const path = pathOf(page);
+        for (const role of roleNames.filter(name => !allows(name, page.permission!))) {
+          const reply = await members[role][submit](path);
+          assert.equal(reply.status, 403, `${role} on ${path}`);
+        }
+        const reply = await removed[submit](path);
+        assert.match(String(reply.headers.location), /^\/sign-in/, 'a removed member is signed out');
+      });
+    }
+
+    const withIds = ofAccounts.filter(({ path, access }) => access === 'account' && path.includes('{'));
+    for (const page of withIds) {
+      it(`${page.path} has nothing of another account`, async () => {
+        const path = pathOf(page, existing);
+        if (page.show) assert.equal((await another.open(path)).status, 404, path);
+        const submit = page.file === undefined ? 'submit' : 'submitMultipart';
+        // Forms with a photo are refused earlier, because they have none.
+        if (page.submit) assert.ok([404, 422].includes((await another[submit](path)).status), path);
+      });
+    }
+  });
+});
+
 /** Asserts what holds for every page, whatever it shows. */
 function assertPage({ status, headers, text }: Reply, message: string): void {
   assert.ok(status < 500 && status !== 400, `${message}: ${status} ${text.slice(0, 300)}`);
@@ -101,9 +186,9 @@ function assertPage({ status, headers, text }: Reply, message: string): void {
   assert.doesNotMatch(text, /\[object |undefined</, message);
 }
 
-/** Returns the path of a page with an id that does not exist in place of each parameter. */
-function pathOf({ path }: WebPage): string {
-  return path.replace(/\{\w+\}|\*$/g, '999999');
+/** Returns the path of a page with the values of its parameters, or else with ids that do not exist. */
+function pathOf({ path }: WebPage, existing: Readonly<Record<string, string>> = {}): string {
+  return path.replace(/\{(\w+)\}|\*$/g, (_, name: string) => existing[name] ?? '999999');
 }
 
 const ageSessions = query((db, p: Params<{ accountId: number; by: number }>) =>
@@ -112,3 +197,5 @@ const ageSessions = query((db, p: Params<{ accountId: number; by: number }>) =>
     .set(eb => ({ expires_at: eb('expires_at', '-', p.by) }))
     .where('account_id', '=', p.accountId),
 );
+
+const lastPet = query(db => db.selectFrom('pets').select('id').orderBy('id', 'desc').limit(1));

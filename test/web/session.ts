@@ -1,9 +1,11 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { createAccount } from '../../src/access/accounts/accounts.ts';
+import { acceptInvitation, invite } from '../../src/access/people/invitations.ts';
 import { cookieNames, formTokenOf } from '../../src/access/sessions/cookies.ts';
 import { newSecret } from '../../src/access/sessions/session.ts';
 import { endSessions, startSession } from '../../src/access/sessions/sessions.ts';
 import type { NewAccount } from '../../src/model/account.ts';
+import type { Role } from '../../src/model/roles.ts';
 import { type Reply, send, type TestService } from '../support/serving.ts';
 
 /** Someone who opens pages over HTTP, with or without a browser. */
@@ -39,12 +41,23 @@ export async function signedIn(service: TestService, account: Partial<NewAccount
   return signedInTo(service, id);
 }
 
-/** Returns someone who is signed in to an account, with a new session. */
-export async function signedInTo(service: TestService, accountId: number): Promise<Visitor> {
+/** Returns someone who is signed in to an account, with a new session: its owner, or the person given. */
+export async function signedInTo(service: TestService, accountId: number, personId = accountId): Promise<Visitor> {
   const { secret } = await service.app.databases.production.write(tx =>
-    startSession(tx, accountId, { address: '127.0.0.1', userAgent: 'Test' }),
+    startSession(tx, personId, { address: '127.0.0.1', userAgent: 'Test' }, accountId),
   );
   return visitor(service, { accountId, secret }, 'session');
+}
+
+/** Returns a new member of an account, who is signed in, with the id of the person. */
+export async function signedInAs(service: TestService, accountId: number, role: Role) {
+  const { production } = service.app.databases;
+  const email = `${role}-${++accounts}@example.org`;
+  const { id } = (await production.write(async tx => {
+    const secret = await invite(tx, { accountId, invitedBy: accountId, role, email }, undefined);
+    return acceptInvitation(tx, secret!, { name: `A ${role}`, hash: 'x' }, undefined);
+  }))!;
+  return { personId: id, email, ...(await signedInTo(service, accountId, id)) };
 }
 
 /** Ends every session of an account. */
