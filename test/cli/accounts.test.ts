@@ -6,6 +6,7 @@ import process from 'node:process';
 import { before, describe, it } from 'node:test';
 import { getAccount, requestDeletion } from '../../src/access/accounts/accounts.ts';
 import { getKey } from '../../src/access/keys/keys.ts';
+import { acceptInvitation, invite } from '../../src/access/people/invitations.ts';
 import type { Terminal } from '../../src/cli/command.ts';
 import { main } from '../../src/cli/main.ts';
 import { plain } from '../../src/cli/terminal.ts';
@@ -42,6 +43,25 @@ onEachEngine(environment => {
     assert.equal((await jsonOf(here, 'pet', 'list', '--account=2')).length, 1);
     await transfer(2, 1);
     await refused(here, /There is no account 999/, 'account', 'transfer', '1', '--to', '999');
+  });
+
+  it('lists the members of an account and removes one, but not the last owner', async () => {
+    const [owner] = await jsonOf(here, 'member', 'list', '1');
+    assert.deepEqual([owner.id, owner.email, owner.role], [1, 'owner@example.org', 'owner']);
+    const dana = await onData(here, 'production', database =>
+      database.write(async tx => {
+        const invited = { accountId: 1, invitedBy: 1, role: 'staff', email: 'dana@example.org' } as const;
+        const secret = await invite(tx, invited, undefined);
+        return acceptInvitation(tx, secret!, { name: 'Dana', hash: 'x' }, undefined);
+      }),
+    );
+    assert.match((await petstore(here, 'member', 'list', '1')).printed, /dana@example\.org +Dana +staff/);
+    await refused(here, /needs an owner/, 'member', 'remove', '1', '1');
+    await jsonOf(here, 'member', 'remove', '1', String(dana!.id));
+    assert.equal((await jsonOf(here, 'member', 'list', '1')).length, 1);
+    await refused(here, /has no member/, 'member', 'remove', '1', String(dana!.id));
+    await refused(here, /There is no account 999/, 'member', 'list', '999');
+    assert.deepEqual((await jsonOf(here, 'verify')).findings ?? [], []);
   });
 
   it('exports what an account has, with neither tokens nor secrets', async () => {

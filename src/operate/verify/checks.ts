@@ -136,6 +136,17 @@ export const checks: readonly Check[] = [
       from ${heldPhotos(engine)}`,
   ),
   check(
+    'members of accounts',
+    () => sql`
+      select 'Person ' || person_id || ' is a member of account ' || account_id || ', but ' || case
+        when people.id is null then 'has no row.' else 'the account does not exist.' end as finding
+      from members left join people on people.id = person_id left join accounts on accounts.id = account_id
+      where people.id is null or accounts.id is null
+      union all select 'Account ' || account_id || ' has members, but no owner.'
+      from members where left_at is null group by account_id
+      having count(case when role = 'owner' then 1 end) = 0`,
+  ),
+  check(
     'positions of events',
     (_, engine) => sql`
       select 'The log ends at position ' || last || ', but has ' || present || ' events, and ' || deleted || ' were deleted.' as finding
