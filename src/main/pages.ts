@@ -21,6 +21,7 @@ import { workPage } from '../web/operator/work-page.ts';
 import { holdPage } from '../web/orders/hold-page.ts';
 import { ordersPage } from '../web/orders/list-page.ts';
 import { orderPage } from '../web/orders/order-page.ts';
+import { reservePage } from '../web/orders/reserve-page.ts';
 import { organizationsPage } from '../web/organizations/list-page.ts';
 import { organizationPage } from '../web/organizations/organization-page.ts';
 import { ownOrganizationPage } from '../web/organizations/own-page.ts';
@@ -32,6 +33,7 @@ import { switchAccountPage } from '../web/people/switch-page.ts';
 import { animalPage } from '../web/pets/animal-page.ts';
 import { cardPage } from '../web/pets/card-page.ts';
 import { confirmMessagePage } from '../web/pets/confirm-page.ts';
+import { animalHistoryPage } from '../web/pets/history-page.ts';
 import { animalsPage } from '../web/pets/list-page.ts';
 import { deleteAnimalPage, newAnimalPage, ownAnimalPage, ownAnimalsPage } from '../web/pets/shelter-pages.ts';
 import { ownPhotoPages } from '../web/photos/own-photos.ts';
@@ -102,11 +104,13 @@ export const pages: readonly WebPage[] = [
   newAnimalPage,
   ownAnimalPage,
   deleteAnimalPage,
+  animalHistoryPage,
   inboxPage,
   inboxMessagePage,
   ordersPage,
   orderPage,
   holdPage,
+  reservePage,
   importsPage,
   importPage,
   cancelImportPage,

@@ -4,7 +4,7 @@ import type { Browser } from 'playwright-core';
 import type { IssuedKey } from '../../src/model/key.ts';
 import { type Reply, send, serve, type TestService } from '../support/serving.ts';
 import { assertFits, follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
-import { signedIn } from './session.ts';
+import { signedIn, signedInAs } from './session.ts';
 
 describe('holds and orders of a shelter', { skip: skipBrowser }, () => {
   let service: TestService;
@@ -43,7 +43,7 @@ describe('holds and orders of a shelter', { skip: skipBrowser }, () => {
     const order = await post('/store/orders', customerKey, { petId, note: 'For my <b>mother</b>' });
     const page = await owner.newPage(browser);
     await page.goto(`${origin}/shelter/orders`);
-    assert.match(await page.locator('tbody').innerText(), /Bella\s+To approve until .*\s+Account \d+/);
+    assert.match(await page.locator('tbody').innerText(), /Bella\s+To approve until .*\s+A person/);
     assert.deepEqual(await violationsOn(page), []);
     await assertFits(page, 'the list');
     await follow(page.getByRole('link', { name: `Order ${order.id}` }));
@@ -158,5 +158,57 @@ describe('holds and orders of a shelter', { skip: skipBrowser }, () => {
     const list = (await stranger.open('/shelter/orders?show=all')).text;
     assert.match(list, /No one has ordered an animal/);
     assert.match(list, /No animal is on hold/);
+  });
+
+  it('begin on the page of an animal: a hold, and a hand-over in one step, that the history tells', async () => {
+    const { owner, petId, status } = await parties('Bella');
+    const staff = await signedInAs(service, owner.accountId, 'staff');
+    const page = await staff.newPage(browser, { viewport: { width: 390, height: 800 } });
+    await page.goto(`${origin}/shelter/animals/${petId}/reservation`);
+    assert.deepEqual(await violationsOn(page), []);
+    await assertFits(page, 'a reservation');
+    await page.getByLabel('For', { exact: true }).selectOption('3 days');
+    await page.getByLabel('For whom, and why').fill('The family of Sunday');
+    await follow(page.getByRole('button', { name: 'Put on hold' }));
+    await page.getByText('The family of Sunday').waitFor();
+    assert.equal(await status(), 'pending');
+    await page.goto(`${origin}/shelter/animals/${petId}/reservation`);
+    await page.getByLabel('Who takes them').fill('A neighbor');
+    await follow(page.getByRole('button', { name: 'Save' }));
+    await page.getByRole('alert').waitFor();
+    assert.match(await page.getByRole('alert').innerText(), /hold/, 'it is on hold already');
+    await page.goto(`${origin}/shelter/orders`);
+    await follow(page.getByRole('link', { name: /^Hold \d+$/ }).first());
+    await follow(page.getByRole('button', { name: 'End the hold', exact: true }));
+    await page.goto(`${origin}/shelter/animals/${petId}/reservation`);
+    await page.getByLabel('They are leaving now').check();
+    await follow(page.getByRole('button', { name: 'Save' }));
+    assert.equal(await status(), 'sold');
+    await page.goto(`${origin}/shelter/animals/${petId}/history`);
+    assert.deepEqual(await violationsOn(page), []);
+    await assertFits(page, 'a history');
+    const told = (await page.locator('.timeline > li > strong').allInnerTexts()).join(', ');
+    assert.equal(told, 'Added, Put on hold, No longer on hold, Ordered, Handed over');
+    assert.match(await page.locator('.timeline').innerText(), /Handed over \(order \d+\) by A staff/);
+  });
+
+  it('keep a bonded group together, and change nothing when a form is sent twice', async () => {
+    const { owner, ownerKey, petId } = await parties('Bella');
+    const group = { id: 'sisters', kind: 'bonded' };
+    const mate = await post('/pets', ownerKey, { name: 'Ella', categoryId: 2, group });
+    const patch = { method: 'PATCH', key: ownerKey, body: { group } } as const;
+    assert.equal((await send(`${service.urls.production}/pets/${petId}`, patch)).status, 200);
+    const path = `/shelter/animals/${petId}/reservation`;
+    assert.match((await owner.open(path)).text, /A bonded group stays together/);
+    const form = { purpose: 'hold', period: 'a day', 'form-key': 'one' };
+    const [first, again] = [await owner.submit(path, form), await owner.submit(path, form)];
+    assert.equal(first.status, 303, first.text);
+    assert.equal(again.headers.location, first.headers.location);
+    const { body } = await send(`${service.urls.production}/holds`, { key: ownerKey });
+    assert.deepEqual([body.length, body[0].petIds], [1, [petId, mate.id]]);
+    for (const purpose of ['', 'constructor', 'sale'])
+      assert.equal((await owner.submit(path, { purpose })).status, 422);
+    const long = { purpose: 'order', orderNote: 'x'.repeat(5000) };
+    assert.equal((await owner.submit(path, long)).status, 422);
   });
 });

@@ -13,7 +13,15 @@ import { record } from '../../model/log/log.ts';
 import { redactEvents } from '../../model/log/redaction.ts';
 import type { ActionOf } from '../../model/nouns.ts';
 import type { Role } from '../../model/roles.ts';
-import { type Params, type Query, query, type Reader, sql, type Transaction } from '../../model/schema.ts';
+import {
+  amongNumbers,
+  type Params,
+  type Query,
+  query,
+  type Reader,
+  sql,
+  type Transaction,
+} from '../../model/schema.ts';
 import { type AccountEventData, accountEvent } from './events.ts';
 import { addFounder } from './people.ts';
 import {
@@ -199,6 +207,14 @@ export async function accountName(reader: Reader, id: number): Promise<string | 
   return (await reader.first(accountById, { id }))?.name;
 }
 
+/** Returns the names of accounts by id. */
+export async function accountNames(reader: Reader, ids: Iterable<number>): Promise<ReadonlyMap<number, string>> {
+  const wanted = [...new Set(ids)];
+  if (wanted.length === 0) return new Map();
+  const rows = await reader.all(namesOfAccounts, { ids: JSON.stringify(wanted) });
+  return new Map(rows.map(({ id, name }) => [id, name]));
+}
+
 /** Returns the account with this email address, ignoring case, or `undefined`. */
 export async function findAccountByEmail(reader: Reader, email: string): Promise<Account | undefined> {
   const row = await reader.first(accountByEmail, { email: email.toLowerCase() });
@@ -301,4 +317,11 @@ const activeAdmins = query((db, _: Params<Record<never, never>>, engine) =>
     .where('suspended_at', 'is', null)
     .orderBy('id')
     .$if(engine === 'postgres', rows => rows.forUpdate()),
+);
+
+const namesOfAccounts = query((db, p: Params<{ ids: string }>, engine) =>
+  db
+    .selectFrom('accounts')
+    .select(['id', 'name'])
+    .where(eb => amongNumbers(eb.ref('id'), p.ids, engine)),
 );

@@ -2,16 +2,18 @@ import { nowOf } from '../../access/deployment.ts';
 import { etagOf } from '../../lib/etag.ts';
 import { html, timeHtml } from '../../lib/html/html.ts';
 import { Problem } from '../../lib/http/problem.ts';
-import { DAY_MS, formatTime, HOUR_MS } from '../../lib/time.ts';
+import { formatTime } from '../../lib/time.ts';
 import type { HoldRow } from '../../model/hold.ts';
 import { extendHold, getHold, releaseHold } from '../../store/holds/holds.ts';
-import { checkOf, choicesOf, doneNotice, form, select } from '../forms.ts';
+import { checkOf, doneNotice, form } from '../forms.ts';
 import { found } from '../found.ts';
 import { idOf } from '../lists.ts';
 import { type AccountVisit, accountPage, ownActor, type View } from '../page.ts';
 import { badge, facts } from '../parts.ts';
 import { petLinks, petsNamed } from '../pets/names.ts';
-import { PATH, partyOf } from './list-page.ts';
+import { PATH } from './list-page.ts';
+import { partiesNamed } from './parties.ts';
+import { periodField, periods } from './periods.ts';
 
 const statuses = {
   active: badge('warn', 'On hold'),
@@ -19,14 +21,6 @@ const statuses = {
   used: badge('good', 'Ordered'),
   expired: badge('', 'Expired'),
 } as const;
-
-/** The periods from now for which a hold can be extended. */
-const periods: Readonly<Record<string, number>> = {
-  'an hour': HOUR_MS,
-  'a day': DAY_MS,
-  '3 days': 3 * DAY_MS,
-  'a week': 7 * DAY_MS,
-};
 
 const doneTexts = { extended: 'The hold ends later.', released: 'The hold has ended.' } as const;
 
@@ -74,6 +68,7 @@ async function visibleHold(visit: AccountVisit): Promise<HoldRow | undefined> {
 async function holdView(visit: AccountVisit, hold: HoldRow, error?: string): Promise<View> {
   const { id, status, note, createdAt, expiresAt, endedAt } = hold;
   const pets = await petsNamed(visit, hold.petIds);
+  const partyOf = await partiesNamed(visit, [hold.accountId]);
   const action = `/shelter/holds/${id}`;
   const etag = html`<input type="hidden" name="etag" value="${etagOf(hold)}">`;
   const isActive = status === 'active';
@@ -84,7 +79,7 @@ async function holdView(visit: AccountVisit, hold: HoldRow, error?: string): Pro
 ${facts([
   ['Animals', petLinks(hold.petIds, pets)],
   ['State', statuses[status]],
-  ['By', partyOf(visit, hold)],
+  ['By', partyOf(hold.accountId)],
   ['Since', timeHtml(createdAt)],
   [isActive ? 'Until' : 'Ended', timeHtml(endedAt ?? expiresAt)],
   ['Note', note === null ? undefined : html`<bdi>${note}</bdi>`],
@@ -103,7 +98,7 @@ ${form(
   visit,
   { action, submit: 'Extend the hold' },
   html`${etag}
-${select({ name: 'period', label: 'From now', choices: choicesOf(Object.fromEntries(Object.keys(periods).map(name => [name, name])), 'a day') })}`,
+${periodField('From now', visit.form.get('period'))}`,
 )}`
 }
 <p><a href="${PATH}">Holds and orders</a></p>`,

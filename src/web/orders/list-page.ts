@@ -6,9 +6,10 @@ import { listHolds } from '../../store/holds/list.ts';
 import { listOrders } from '../../store/orders/list.ts';
 import type { OrderWithSteps } from '../../store/orders/rows.ts';
 import { listPage, pageLinks } from '../lists.ts';
-import { type AccountVisit, accountPage, ownActor } from '../page.ts';
+import { accountPage, ownActor } from '../page.ts';
 import { badge, type Columns, table } from '../parts.ts';
 import { petLinks, petsNamed } from '../pets/names.ts';
+import { partiesNamed } from './parties.ts';
 
 export const PATH = '/shelter/orders';
 
@@ -36,17 +37,21 @@ export const ordersPage = accountPage({
     const holds = await listHolds(database, actor, { status: ['active'] }, page, now);
     const ids = [...orders.rows.flatMap(petIdsOf), ...holds.rows.flatMap(({ petIds }) => petIds)];
     const pets = await petsNamed(visit, ids);
+    const partyOf = await partiesNamed(
+      visit,
+      [...orders.rows, ...holds.rows].map(({ accountId }) => accountId),
+    );
     const orderColumns: Columns<OrderWithSteps> = {
       Animals: order => petLinks(petIdsOf(order), pets),
       State: stateOf,
-      By: order => partyOf(visit, order),
+      By: ({ accountId }) => partyOf(accountId),
       Ordered: ({ createdAt }) => timeHtml(createdAt),
       Order: ({ id }) => html`<a href="${PATH}/${id}">Order ${id}</a>`,
     };
     const holdColumns: Columns<HoldRow> = {
       Animals: ({ petIds }) => petLinks(petIds, pets),
       Until: ({ expiresAt }) => timeHtml(expiresAt),
-      By: hold => partyOf(visit, hold),
+      By: ({ accountId }) => partyOf(accountId),
       Hold: ({ id }) => html`<a href="/shelter/holds/${id}">Hold ${id}</a>`,
     };
     const tab = (href: string, text: string, isCurrent: boolean) =>
@@ -63,11 +68,6 @@ ${holds.next !== undefined && html`<p class="hint">These are the first ${HOLDS_S
     };
   },
 });
-
-/** Returns who placed an order or a hold. */
-export function partyOf({ account }: AccountVisit, { accountId }: { readonly accountId: number }): string {
-  return accountId === account.id ? 'You' : `Account ${accountId}`;
-}
 
 const states: Readonly<Record<OrderStatus, Html>> = {
   placed: badge('warn', 'To approve'),

@@ -16,7 +16,8 @@ import { facts } from '../parts.ts';
 import { petLinks, petsNamed } from '../pets/names.ts';
 import { priceText } from '../pets/parts.ts';
 import { readChecked } from '../schema-form.ts';
-import { PATH, partyOf, stateOf } from './list-page.ts';
+import { PATH, stateOf } from './list-page.ts';
+import { partiesNamed } from './parties.ts';
 
 /** A step of an order in words: its button, what it means, and the text about a step that was taken. */
 interface Step {
@@ -97,6 +98,7 @@ async function orderView(visit: AccountVisit, order: OrderWithSteps, error?: str
   const { id, accountId, ownerId, note, createdAt } = order;
   const { price } = orderOf(order, ownActor(visit));
   const pets = await petsNamed(visit, petIdsOf(order));
+  const partyOf = await partiesNamed(visit, [accountId, ownerId]);
   const isOwner = ownerId === visit.account.id;
   const possible = stepNames.filter(name => {
     const { from, byPlacer } = orderSteps[name];
@@ -110,8 +112,8 @@ async function orderView(visit: AccountVisit, order: OrderWithSteps, error?: str
 ${facts([
   ['Animals', petLinks(petIdsOf(order), pets)],
   ['State', stateOf(order)],
-  ['Ordered by', partyOf(visit, { accountId })],
-  ['Owner', partyOf(visit, { accountId: ownerId })],
+  ['Ordered by', partyOf(accountId)],
+  ['Owner', partyOf(ownerId)],
   ['Fee', price && priceText(price)],
 ])}
 <h2>History</h2>

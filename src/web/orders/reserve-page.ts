@@ -1,0 +1,131 @@
+import { nowOf } from '../../access/deployment.ts';
+import { html } from '../../lib/html/html.ts';
+import { Problem } from '../../lib/http/problem.ts';
+import { BodyReader } from '../../lib/http/server/validation.ts';
+import { NOTE_LENGTH_MAX } from '../../lib/text.ts';
+import { formatTime } from '../../lib/time.ts';
+import { NewHold } from '../../model/hold.ts';
+import { NewOrder } from '../../model/order.ts';
+import { type FullPet, petValues } from '../../model/pet.ts';
+import { boundOf } from '../../model/plan.ts';
+import type { Transaction } from '../../model/schema.ts';
+import { createHold } from '../../store/holds/holds.ts';
+import { placeOrder } from '../../store/orders/orders.ts';
+import { approveOrder, deliverOrder } from '../../store/orders/steps.ts';
+import { withBonds } from '../../store/pets/groups.ts';
+import { getPet } from '../../store/pets/pets.ts';
+import { choices, form, notice, textArea } from '../forms.ts';
+import { found } from '../found.ts';
+import { idOf } from '../lists.ts';
+import { changeOnce, onceField } from '../once.ts';
+import { type AccountVisit, accountPage, ownActor, type View } from '../page.ts';
+import { petLinks, petsNamed } from '../pets/names.ts';
+import { readChecked } from '../schema-form.ts';
+import { periodField, periods } from './periods.ts';
+
+const newHold = new BodyReader(NewHold);
+const newOrder = new BodyReader(NewOrder);
+
+/** Puts an animal on hold, or gives it to someone; a bonded group together. */
+export const reservePage = accountPage({
+  path: '/shelter/animals/{petId}/reservation',
+  permission: 'orders',
+  title: 'Hold or hand over',
+  async show(visit) {
+    const pet = await reservable(visit);
+    return pet && reserveView(visit, pet);
+  },
+  async submit(visit) {
+    const pet = await reservable(visit);
+    if (pet === undefined) return undefined;
+    const { form: sent } = visit;
+    const purpose = sent.get('purpose') ?? '';
+    if (!Object.hasOwn(purposes, purpose)) return reserveView(visit, pet, 'Choose what to do.');
+    const note = sent.get(`${purpose}Note`)?.trim().replaceAll('\r\n', '\n') ?? '';
+    const ids = idsOf(pet);
+    const named = { ...(ids.length === 1 ? { petId: pet.id } : { petIds: ids }), ...(note !== '' && { note }) };
+    const texts = Object.fromEntries([...sent].filter(([name]) => name !== 'token'));
+    try {
+      const reserve = purposes[purpose as Purpose];
+      const { location } = await changeOnce(visit, `reserve ${pet.id}`, texts, tx => reserve(visit, tx, named));
+      return { location: `${location}` };
+    } catch (error) {
+      if (!(error instanceof Problem) || error.status >= 500) throw error;
+      return reserveView(visit, pet, error.errors?.[0]?.message ?? error.message);
+    }
+  },
+});
+
+type Purpose = 'hold' | 'order';
+
+/** What to do with an animal. Each returns the path of the page of the hold or the order. */
+const purposes: Readonly<Record<Purpose, (visit: AccountVisit, tx: Transaction, named: object) => Promise<string>>> = {
+  async hold(visit, tx, named) {
+    const { account, deployment, form: sent } = visit;
+    const name = sent.get('period') ?? '';
+    const period = Object.hasOwn(periods, name) && { expiresAt: formatTime(tx.now + periods[name]!) };
+    const body = readChecked<NewHold>(newHold, { ...named, ...period });
+    const { id } = await createHold(tx, ownActor(visit), body, boundOf(deployment.bounds, account, 'heldPets'));
+    return `/shelter/holds/${id}`;
+  },
+  async order(visit, tx, named) {
+    const { account, deployment, form: sent } = visit;
+    const actor = ownActor(visit);
+    const body = readChecked<NewOrder>(newOrder, named);
+    const { id } = await placeOrder(tx, actor, body, boundOf(deployment.bounds, account, 'openOrders'));
+    await approveOrder(tx, actor, id, {});
+    if (sent.get('handOver') === 'now') await deliverOrder(tx, actor, id, {});
+    return `/shelter/orders/${id}`;
+  },
+};
+
+async function reservable({ deployment, account, parameters }: AccountVisit): Promise<FullPet | undefined> {
+  const id = idOf(parameters['petId']);
+  const row = id && (await found(getPet(deployment.database, id, nowOf(deployment))));
+  if (!row || row.accountId !== account.id) return undefined;
+  return (await withBonds(deployment.database, [petValues.fullOf(row)]))[0]!;
+}
+
+function idsOf({ id, group }: FullPet): readonly number[] {
+  return group?.kind === 'bonded' ? (group.petIds ?? [id]) : [id];
+}
+
+async function reserveView(visit: AccountVisit, pet: FullPet, error?: string): Promise<View> {
+  const ids = idsOf(pet);
+  const { form: sent } = visit;
+  const action = `/shelter/animals/${pet.id}/reservation`;
+  const pets = ids.length > 1 ? await petsNamed(visit, ids) : undefined;
+  const purpose = (value: Purpose) => html`${onceField(visit)}<input type="hidden" name="purpose" value="${value}">`;
+  const note = (name: string, label: string) =>
+    textArea({ name, label, value: sent.get(name), optional: true, maxLength: NOTE_LENGTH_MAX });
+  return {
+    title: `Hold or hand over ${pet.name}`,
+    errors: { '': error },
+    body: html`<p><a href="/shelter/animals/${pet.id}"><bdi>${pet.name}</bdi></a></p>
+${pets !== undefined && notice('status', html`A bonded group stays together: ${petLinks(ids, pets)}.`)}
+<h2>Put on hold</h2>
+<p>Nobody else can reserve ${ids.length > 1 ? 'them' : html`<bdi>${pet.name}</bdi>`} until then.</p>
+${form(visit, { action, submit: 'Put on hold' }, [
+  purpose('hold'),
+  periodField('For', sent.get('period')),
+  note('holdNote', 'For whom, and why'),
+])}
+<h2>Someone takes ${ids.length > 1 ? 'them' : html`<bdi>${pet.name}</bdi>`} home</h2>
+${form(visit, { action, submit: 'Save' }, [
+  purpose('order'),
+  choices('checkbox', {
+    name: 'handOver',
+    label: 'When',
+    choices: [
+      {
+        value: 'now',
+        label: 'They are leaving now',
+        hint: 'Otherwise the order waits under “Holds and orders” until you hand over.',
+        checked: sent.get('handOver') === 'now',
+      },
+    ],
+  }),
+  note('orderNote', 'Who takes them'),
+])}`,
+  };
+}
