@@ -20,6 +20,7 @@ import { DELETION_GRACE_DAYS } from '../../model/rules.ts';
 import type { DeploymentName, Transaction } from '../../model/schema.ts';
 import { reportRules, usageReport } from '../../operate/usage/report.ts';
 import { boundsTable } from '../bounds.ts';
+import { withQuery } from '../deployments.ts';
 import { choices, choicesOf, doneNotice, field, fieldsOf, form, select } from '../forms.ts';
 import { titleOf } from '../layout.ts';
 import { idOf } from '../lists.ts';
@@ -27,7 +28,7 @@ import type { AccountVisit, View } from '../page.ts';
 import { type Columns, facts, table } from '../parts.ts';
 import { accountDatabases, nowOf } from '../site.ts';
 import { stateBadges } from './accounts-page.ts';
-import { keyLink, styles, withQuery } from './parts.ts';
+import { keyLink, styles } from './parts.ts';
 import { type Errors, resourcePages } from './resource.ts';
 import { webhookColumns } from './webhooks-page.ts';
 

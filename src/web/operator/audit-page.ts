@@ -6,9 +6,10 @@ import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { countText } from '../../lib/text.ts';
 import { durationIn, parseTime } from '../../lib/time.ts';
 import { refusalOf } from '../../model/refusal.ts';
+import { withQuery } from '../deployments.ts';
 import type { Columns } from '../parts.ts';
 import { type Filter, idFilter, operatorList, textFilter } from './list.ts';
-import { accountLink, actorOf, keyLink, withQuery } from './parts.ts';
+import { accountLink, actorOf, keyLink } from './parts.ts';
 
 const PATH = '/operator/audit';
 

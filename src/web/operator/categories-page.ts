@@ -11,12 +11,13 @@ import { categoryPaths, type NamedCategory } from '../../store/categories/paths.
 import { withSlugConflict } from '../../store/categories/slugs.ts';
 import { mergeCategory, movingAhead } from '../../store/category-merge/merge.ts';
 import { countByCategory } from '../../store/pets/counts.ts';
+import { deploymentOf, withQuery } from '../deployments.ts';
 import { doneNotice, fieldsOf, form, notice } from '../forms.ts';
 import { idOf, listPage } from '../lists.ts';
 import type { AccountVisit, View } from '../page.ts';
 import { badge, type Columns, facts, table } from '../parts.ts';
 import { operatorList } from './list.ts';
-import { accountLink, actorOf, deploymentOf, styles, withQuery } from './parts.ts';
+import { accountLink, actorOf, styles } from './parts.ts';
 import { type Errors, resourcePages } from './resource.ts';
 
 const PATH = '/operator/categories';

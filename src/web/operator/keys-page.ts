@@ -4,6 +4,7 @@ import { revokeKeyAndDependents } from '../../events/webhooks/key-changes.ts';
 import { html, timeHtml } from '../../lib/html/html.ts';
 import { countText } from '../../lib/text.ts';
 import { type Key, keyState } from '../../model/key.ts';
+import { withQuery } from '../deployments.ts';
 import { doneNotice, form, notice } from '../forms.ts';
 import { endedImports, keyFacts, revokeForm, stateBadge } from '../keys/views.ts';
 import { titleOf } from '../layout.ts';
@@ -11,7 +12,7 @@ import { type AccountVisit, operatorPage, type View } from '../page.ts';
 import { badge, table } from '../parts.ts';
 import { keyDatabases, nowOf } from '../site.ts';
 import { filterForm, givenIn, textFilter } from './list.ts';
-import { accountLink, keyLink, styles, withQuery } from './parts.ts';
+import { accountLink, keyLink, styles } from './parts.ts';
 import { type Errors, resourcePages } from './resource.ts';
 
 /** The maximum number of bans that the page shows; a ban lasts an hour at most. */

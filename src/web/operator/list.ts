@@ -1,11 +1,12 @@
 import { type Html, type HtmlValue, html } from '../../lib/html/html.ts';
 import type { Page } from '../../lib/http/pagination/paginate.ts';
 import type { MaybePromise } from '../../lib/maybe-promise.ts';
+import { deploymentOf, deploymentTabs } from '../deployments.ts';
 import { choicesOf, notice, select } from '../forms.ts';
 import { idOf, listPage, pageLinks } from '../lists.ts';
 import { type AccountVisit, operatorPage, type WebPage } from '../page.ts';
 import { type Columns, table } from '../parts.ts';
-import { deploymentOf, deploymentTabs, styles } from './parts.ts';
+import { styles } from './parts.ts';
 
 /** A filter of a list: a field of its search form, and a query parameter. */
 export interface Filter<Value> {

@@ -3,10 +3,11 @@ import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { idOf, type MessageRow, messageIdOf } from '../../model/message.ts';
 import { listEveryMessage } from '../../store/messages/list.ts';
 import { getMessage } from '../../store/messages/messages.ts';
+import { deploymentOf, withQuery } from '../deployments.ts';
 import { excerpt } from '../messages/excerpt.ts';
 import { badge, facts, table } from '../parts.ts';
 import { operatorList } from './list.ts';
-import { accountLink, actorOf, deploymentOf, styles, withQuery } from './parts.ts';
+import { accountLink, actorOf, styles } from './parts.ts';
 import { resourcePages } from './resource.ts';
 
 const PATH = '/operator/messages';

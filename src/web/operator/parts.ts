@@ -1,7 +1,4 @@
-import type { Deployment } from '../../access/deployment.ts';
 import { type Html, html } from '../../lib/html/html.ts';
-import type { DeploymentName } from '../../model/schema.ts';
-import { titleOf } from '../layout.ts';
 import type { AccountVisit } from '../page.ts';
 
 /** The style sheets of the pages for operators. */
@@ -10,30 +7,6 @@ export const styles = ['operator.css'];
 /** Returns the actor of a change: the admin of the session. */
 export function actorOf({ account }: AccountVisit) {
   return { accountId: account.id, admin: true };
-}
-
-/** Returns the deployment of the query, by default production; `undefined` if this process does not serve it. */
-export function deploymentOf({ site, query }: AccountVisit): Deployment | undefined {
-  return site.deployments.get(query.get('deployment') ?? 'production');
-}
-
-/** Returns the links to the same page of each deployment; nothing if there is only one. */
-export function deploymentTabs({ site }: AccountVisit, path: string, current: DeploymentName): Html | undefined {
-  if (site.deployments.size < 2) return undefined;
-  return html`<nav class="tabs" aria-label="Deployment">${Array.from(site.deployments.values(), ({ name }) => {
-    const isCurrent = name === current && html` aria-current="page"`;
-    return html`<a href="${withQuery(path, { deployment: name })}"${isCurrent}>${titleOf(name)}</a>`;
-  })}</nav>`;
-}
-
-/** Returns a path with the parameters that have a value. Production, the default deployment, is omitted. */
-export function withQuery(path: string, parameters: Readonly<Record<string, string | number | undefined>>): string {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(parameters)) {
-    const isDefault = name === 'deployment' && value === 'production';
-    if (value !== undefined && value !== '' && !isDefault) query.set(name, String(value));
-  }
-  return query.size === 0 ? path : `${path}?${query}`;
 }
 
 export function accountLink(id: number | null | undefined, name?: string): Html | undefined {

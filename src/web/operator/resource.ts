@@ -1,6 +1,7 @@
 import { Problem } from '../../lib/http/problem.ts';
 import type { MaybePromise } from '../../lib/maybe-promise.ts';
 import { UserError } from '../../lib/user-error.ts';
+import { withQuery } from '../deployments.ts';
 import {
   type AccountVisit,
   operatorPage,
@@ -10,7 +11,6 @@ import {
   type View,
   type WebPage,
 } from '../page.ts';
-import { withQuery } from './parts.ts';
 
 /** The errors of a form by field; those of the whole form under ''. */
 export type Errors<Field extends string> = Readonly<Partial<Record<Field | '', string | undefined>>>;

@@ -10,11 +10,12 @@ import type { BackupStatus } from '../../operate/backup/scheduled/job.ts';
 import { nextDueTimes, type QueuedJob } from '../../operate/jobs.ts';
 import { COUNTED_MAX, readBacklog } from '../../operate/metrics/backlog.ts';
 import { databaseSize } from '../../operate/metrics/database-size.ts';
+import { withQuery } from '../deployments.ts';
 import { titleOf } from '../layout.ts';
 import { type AccountVisit, operatorPage } from '../page.ts';
 import { badge, bytesText, type Columns, facts, table } from '../parts.ts';
 import { nowOf } from '../site.ts';
-import { styles, withQuery } from './parts.ts';
+import { styles } from './parts.ts';
 import { countWaiting, listNodes, newestIds, tableSizes } from './work.ts';
 
 /**
