@@ -1,14 +1,36 @@
+import { type Deployment, nowOf } from '../../access/deployment.ts';
 import type { PreconditionCheck } from '../../lib/http/route.ts';
+import type { MaybePromise } from '../../lib/maybe-promise.ts';
 import { problem } from '../../model/errors.ts';
 import { lockedFact, storeFact } from '../../model/facts.ts';
 import type { Actor } from '../../model/log/event.ts';
-import { lastPosition } from '../../model/log/ordering.ts';
+import { assignPositions, lastPosition } from '../../model/log/ordering.ts';
 import { type Params, query, sql, type Transaction } from '../../model/schema.ts';
 import { type WebhookRow, webhookEtag } from '../../model/webhook.ts';
 import { authorityOf, lockWebhook, storeVersion } from '../webhooks/webhooks.ts';
 import { DISPATCHED } from './dispatch-job.ts';
 import { nextDueTime } from './due-time.ts';
 import { continueWaiting } from './redeliveries.ts';
+import { requireSuccess, sendTest, storeTest } from './test-delivery.ts';
+
+/**
+ * Sends an inactive or disabled webhook the test that precedes its activation, and stores the test. Activates nothing:
+ * `activateTested` does.
+ * @param isAllowed reports whether the caller may still send it; called directly before sending
+ * @throws {Problem} `webhook_test_failed`; `webhook_test_running`
+ */
+export async function testForActivation(
+  deployment: Deployment,
+  webhook: Pick<WebhookRow, 'id' | 'url'>,
+  isAllowed: () => MaybePromise<boolean>,
+): Promise<void> {
+  const { database, webhooks } = deployment;
+  const result = await sendTest(database, webhooks, webhook, nowOf(deployment), isAllowed);
+  await database.write(tx => storeTest(tx, webhook.id, result));
+  requireSuccess(result.outcome);
+  // Events that were committed before now are not delivered.
+  await assignPositions(database);
+}
 
 /**
  * Activates a webhook whose receiver has accepted a test delivery. It receives the events that are committed from now

@@ -1,10 +1,12 @@
 import type { Kysely } from 'kysely';
+import { type Deployment, nowOf } from '../../access/deployment.ts';
+import { authoritiesOf } from '../../access/keys/authority.ts';
 import { countText } from '../../lib/text.ts';
 import { formatTime } from '../../lib/time.ts';
-import { problem } from '../../model/errors.ts';
+import { invalidBody, problem } from '../../model/errors.ts';
 import type { Actor } from '../../model/log/event.ts';
 import { record } from '../../model/log/log.ts';
-import { eventsAt, lastPosition, positionBefore } from '../../model/log/ordering.ts';
+import { assignPositions, eventsAt, lastPosition, positionBefore } from '../../model/log/ordering.ts';
 import { withOwners } from '../../model/log/owners.ts';
 import { positionOf } from '../../model/public-event.ts';
 import { PENDING_MAX } from '../../model/rules.ts';
@@ -45,6 +47,22 @@ export async function redeliverEvent(
   }
   await insertDeliveries(tx, webhookId, [newDelivery(event)]);
   await record(tx, webhookEvent('redelivery_requested', webhook, actor));
+}
+
+/** Returns the owner of a webhook with its scopes, whose visibility of events applies to its redeliveries. */
+export async function ownerActorOf(deployment: Deployment, webhook: WebhookRow): Promise<Actor> {
+  const [authority] = await authoritiesOf(deployment.webhooks.accounts, [webhook], nowOf(deployment));
+  return authority!.actor;
+}
+
+/**
+ * Makes the events that were committed before now available to `redeliverSince`.
+ * @throws {Problem} `invalid_body` if `since` is in the future
+ */
+export async function prepareRedelivery(deployment: Deployment, since: number): Promise<void> {
+  const now = nowOf(deployment);
+  if (since > now) throw invalidBody('/since', 'out_of_range', `Must not be later than now, ${formatTime(now)}.`);
+  await assignPositions(deployment.database);
 }
 
 /**

@@ -1,6 +1,5 @@
 import { type Deployment, listOperation, nowOf, operation } from '../../access/deployment.ts';
 import { type withIdempotency, withIdempotencyAfter } from '../../access/idempotency/idempotency.ts';
-import { authoritiesOf } from '../../access/keys/authority.ts';
 import type { Caller } from '../../lib/http/route.ts';
 import { idParameter } from '../../lib/schemas.ts';
 import { durationIn, formatTime, parseTime } from '../../lib/time.ts';
@@ -14,19 +13,18 @@ import {
   NewRedelivery,
   Redelivery,
 } from '../../model/delivery.ts';
-import { invalidBody, requireEither } from '../../model/errors.ts';
-import { assignPositions } from '../../model/log/ordering.ts';
+import { requireEither } from '../../model/errors.ts';
 import { EventId } from '../../model/public-event.ts';
 import { DELIVERY_TIMEOUT_MS } from '../../model/rules.ts';
 import { settingTree } from '../../model/settings.ts';
 import { Webhook, webhookEtag, webhookId } from '../../model/webhook.ts';
 import { webhookResponse } from '../webhooks/routes.ts';
 import { getWebhook } from '../webhooks/webhooks.ts';
-import { activateTested } from './activate-webhook.ts';
+import { activateTested, testForActivation } from './activate-webhook.ts';
 import { getDelivery, listDeliveries } from './deliveries.ts';
 import { activateExamples, getExamples, listExamples, redeliverExamples, testExamples } from './examples.ts';
-import { redeliverEvent, redeliverSince } from './redeliveries.ts';
-import { requireSuccess, sendTest, storeTest } from './test-delivery.ts';
+import { ownerActorOf, prepareRedelivery, redeliverEvent, redeliverSince } from './redeliveries.ts';
+import { sendTest, storeTest } from './test-delivery.ts';
 
 export const list = listOperation({
   summary: 'List deliveries',
@@ -108,11 +106,7 @@ export const activate = operation({
         const webhook = await getWebhook(database, caller, path.webhookId);
         checkPreconditions(webhookEtag(webhook));
         if (webhook.status === 'active') return webhook;
-        const result = await sendTest(database, context.webhooks, webhook, nowOf(context), request.isStillAuthorized);
-        await database.write(tx => storeTest(tx, webhook.id, result));
-        requireSuccess(result.outcome);
-        // Events that were committed before now are not delivered.
-        await assignPositions(database);
+        await testForActivation(context, webhook, request.isStillAuthorized);
         return webhook;
       },
       async (tx, tested) => webhookResponse(await activateTested(tx, caller, tested, checkPreconditions)),
@@ -157,8 +151,7 @@ function respondToEvent(request: RedeliveryRequest, eventId: string) {
     request,
     async () => {
       const webhook = await getWebhook(context.database, caller, path.webhookId);
-      const [authority] = await authoritiesOf(context.webhooks.accounts, [webhook], nowOf(context));
-      return authority!.actor;
+      return ownerActorOf(context, webhook);
     },
     async (tx, owner) => {
       await redeliverEvent(tx, caller, path.webhookId, eventId, owner, tx.now - context.eventsKeptMs);
@@ -169,12 +162,9 @@ function respondToEvent(request: RedeliveryRequest, eventId: string) {
 
 function respondToSince(request: RedeliveryRequest, since: number) {
   const { context, caller, path } = request;
-  const now = nowOf(context);
-  if (since > now) throw invalidBody('/since', 'out_of_range', `Must not be later than now, ${formatTime(now)}.`);
   return withIdempotencyAfter(
     request,
-    // Includes the events that were committed before now.
-    () => assignPositions(context.database),
+    () => prepareRedelivery(context, since),
     async tx => {
       const { id } = await redeliverSince(tx, caller, path.webhookId, since, tx.now - context.eventsKeptMs);
       return { body: { id, since: formatTime(since) } };

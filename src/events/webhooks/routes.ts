@@ -3,7 +3,6 @@ import { withIdempotency } from '../../access/idempotency/idempotency.ts';
 import type { RouteResponse } from '../../lib/http/route.ts';
 import { spelled } from '../../lib/text.ts';
 import { formatTime } from '../../lib/time.ts';
-import { record } from '../../model/log/log.ts';
 import { boundOf } from '../../model/plan.ts';
 import { SECRET_OVERLAP_MS, WEBHOOK_SECRETS_MAX } from '../../model/rules.ts';
 import {
@@ -19,7 +18,6 @@ import {
   webhookId,
   webhookOf,
 } from '../../model/webhook.ts';
-import { webhookEvent } from './events.ts';
 import {
   createExamples,
   deactivateExamples,
@@ -29,14 +27,13 @@ import {
   rotateExamples,
   updateExamples,
 } from './examples.ts';
-import { rotateSecret } from './secrets.ts';
 import {
   createWebhook,
   deactivateWebhook,
   deleteWebhook,
   getWebhook,
   listWebhooks,
-  lockWebhook,
+  rotateWebhookSecret,
   updateWebhook,
 } from './webhooks.ts';
 
@@ -166,9 +163,8 @@ export const rotate = operation({
     const { context, caller, path, body } = request;
     const { overlapSeconds = SECRET_OVERLAP_MS / 1000 } = body;
     return withIdempotency(request, async tx => {
-      const webhook = await lockWebhook(tx, caller, path.webhookId);
-      const rotated = await rotateSecret(tx, webhook.id, overlapSeconds, context.webhooks.encryptor);
-      await record(tx, webhookEvent('secret_rotated', webhook, caller));
+      const { encryptor } = context.webhooks;
+      const rotated = await rotateWebhookSecret(tx, caller, path.webhookId, overlapSeconds, encryptor);
       const previousExpiresAt = formatTime(rotated.previousExpiresAt);
       return { body: { secret: rotated.secret, previousExpiresAt }, secrets: ['secret'] };
     });

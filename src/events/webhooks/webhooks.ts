@@ -15,7 +15,7 @@ import { storedScopes } from '../../model/scopes.ts';
 import type { DisabledReason, NewWebhook, WebhookPatch, WebhookRow, webhookFields } from '../../model/webhook.ts';
 import { webhookColumns, webhookEtag, webhookValues } from '../../model/webhook.ts';
 import { webhookEvent } from './events.ts';
-import { addSecret, deleteSecrets } from './secrets.ts';
+import { addSecret, deleteSecrets, rotateSecret } from './secrets.ts';
 
 /** The limits on new webhooks. */
 interface WebhookRules extends OutgoingRules {
@@ -147,6 +147,23 @@ export async function deactivateWebhook(
 ): Promise<WebhookRow> {
   const webhook = await lockWebhook(tx, actor, id, checkPreconditions);
   return storeVersion(tx, webhook, INACTIVE, 'deactivated', actor);
+}
+
+/**
+ * Rotates the secret of a webhook, and records `webhook.secret_rotated`; see `rotateSecret`.
+ * @throws {Problem} `webhook_not_found`; `webhook_secret_limit_exceeded`
+ */
+export async function rotateWebhookSecret(
+  tx: Transaction,
+  actor: Actor,
+  id: number,
+  overlapSeconds: number,
+  encryptor: Encryptor,
+): Promise<{ readonly secret: string; readonly previousExpiresAt: number }> {
+  const webhook = await lockWebhook(tx, actor, id);
+  const rotated = await rotateSecret(tx, id, overlapSeconds, encryptor);
+  await record(tx, webhookEvent('secret_rotated', webhook, actor));
+  return rotated;
 }
 
 /** Stores the next version of a locked webhook. Records the event if members changed. */
