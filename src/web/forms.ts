@@ -1,5 +1,7 @@
 import { type Html, type HtmlValue, html } from '../lib/html/html.ts';
+import { Problem } from '../lib/http/problem.ts';
 import type { CreationCheck } from '../lib/http/route.ts';
+import { UserError } from '../lib/user-error.ts';
 import { problem } from '../model/errors.ts';
 import type { FormErrors, Visit } from './page.ts';
 
@@ -123,23 +125,29 @@ export function choicesOf<Value extends string>(
   return Object.entries<string>(labels).map(([value, label]) => ({ value, label, checked: value === chosen }));
 }
 
-/** Returns a select with its error beside it. @param required whether the empty choice is invalid */
+/** Returns a select with its hint and its error beside it. @param required whether the empty choice is invalid */
 export function select({
   name,
   label,
+  hint,
   choices,
   error,
   required,
 }: {
   name: string;
   label: string;
+  hint?: HtmlValue;
   choices: readonly Choice[];
   error?: string | undefined;
   required?: true;
 }): Html {
+  const described = [hint !== undefined && `${name}-hint`, error !== undefined && `${name}-error`].filter(Boolean);
   return html`<div class="field">
 <label for="${name}">${label}</label>
-<select id="${name}" name="${name}"${required && html` required`}${error !== undefined && html` aria-describedby="${name}-error" aria-invalid="true"`}>${choices.map(
+${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}
+<select id="${name}" name="${name}"${required && html` required`}${
+    described.length > 0 && html` aria-describedby="${described.join(' ')}"`
+  }${error !== undefined && html` aria-invalid="true"`}>${choices.map(
     ({ value, label, checked }) => html`<option value="${value}"${checked && html` selected`}>${label}</option>`,
   )}</select>
 ${errorText(name, error)}
@@ -174,13 +182,14 @@ export function form(
     submit,
     className = 'stacked',
     danger,
-  }: { action: string; submit: string; className?: string; danger?: true },
+    secondary,
+  }: { action: string; submit: string; className?: string; danger?: true; secondary?: true },
   fields?: HtmlValue,
 ): Html {
   return html`<form method="post" action="${action}" class="${className}">
 ${visit.tokenField()}
 ${fields}
-<button${danger && html` class="danger"`}${visit.isReadOnly && html` disabled`}>${submit}</button>
+<button${danger && html` class="danger"`}${secondary && html` class="secondary"`}${visit.isReadOnly && html` disabled`}>${submit}</button>
 </form>`;
 }
 
@@ -218,6 +227,16 @@ export function doneNotice(
   more?: Html,
 ): Html | undefined {
   return name !== null && Object.hasOwn(texts, name) ? notice('status', html`<p>${texts[name]}</p>${more}`) : undefined;
+}
+
+/**
+ * Returns the error of a change that a form made, as a sentence.
+ * @throws any error that is not about the form
+ */
+export function formError(error: unknown): string {
+  if (error instanceof UserError) return error.message;
+  if (error instanceof Problem && error.status < 500) return error.errors?.[0]?.message ?? error.message;
+  throw error;
 }
 
 /**

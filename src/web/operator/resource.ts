@@ -2,6 +2,7 @@ import { Problem } from '../../lib/http/problem.ts';
 import type { MaybePromise } from '../../lib/maybe-promise.ts';
 import { UserError } from '../../lib/user-error.ts';
 import { withQuery } from '../deployments.ts';
+import { formError } from '../forms.ts';
 import {
   type AccountVisit,
   operatorPage,
@@ -64,7 +65,7 @@ export function resourcePages<Found, Field extends string = never>(resource: Res
       const deployment = visit.query.get('deployment') ?? undefined;
       return { location: withQuery(pathWith(resource, visit.parameters), { deployment, done }) };
     } catch (error) {
-      return view(visit, found, { [form.about ?? '']: errorText(error) } as Errors<Field>);
+      return view(visit, found, { [form.about ?? '']: formError(error) } as Errors<Field>);
     }
   };
   const { '': own, ...others } = forms;
@@ -74,14 +75,4 @@ export function resourcePages<Found, Field extends string = never>(resource: Res
       operatorPage({ path: `${path}/${name}`, title: form.title ?? title, submit: visit => submit(visit, form) }),
     ),
   ];
-}
-
-/**
- * Returns the error of a form as a sentence for the admin.
- * @throws any error that is not about the form
- */
-function errorText(error: unknown): string {
-  if (error instanceof UserError) return error.message;
-  if (error instanceof Problem && error.status < 500) return error.errors?.[0]?.message ?? error.message;
-  throw error;
 }
