@@ -16,7 +16,7 @@ import { auditPage, refusalsPage } from '../web/operator/audit-page.ts';
 import { categoriesPage, categoryPages } from '../web/operator/categories-page.ts';
 import * as allKeys from '../web/operator/keys-page.ts';
 import { messagePages, messagesPage } from '../web/operator/messages-page.ts';
-import { webhooksPage } from '../web/operator/webhooks-page.ts';
+import * as allWebhooks from '../web/operator/webhooks-page.ts';
 import { workPage } from '../web/operator/work-page.ts';
 import { holdPage } from '../web/orders/hold-page.ts';
 import { ordersPage } from '../web/orders/list-page.ts';
@@ -54,6 +54,9 @@ import { forgotPasswordPage, signInPage, signOutPage, signUpPage } from '../web/
 import { withTwin } from '../web/twins.ts';
 import { requestPage, requestsPage } from '../web/usage/requests-page.ts';
 import { usagePage } from '../web/usage/usage-page.ts';
+import { webhookActions, webhookPage } from '../web/webhooks/actions.ts';
+import { deliveryPage } from '../web/webhooks/deliveries.ts';
+import { editWebhookPage, newWebhookPage, webhooksPage } from '../web/webhooks/pages.ts';
 
 /** Every page with its Markdown twin, in the order of the menus. */
 export const pages: readonly WebPage[] = [
@@ -122,6 +125,12 @@ export const pages: readonly WebPage[] = [
   keyPage,
   rotateKeyPage,
   revokeKeyPage,
+  webhooksPage,
+  newWebhookPage,
+  webhookPage,
+  editWebhookPage,
+  deliveryPage,
+  ...webhookActions,
   usagePage,
   requestsPage,
   requestPage,
@@ -142,7 +151,7 @@ export const pages: readonly WebPage[] = [
   ...categoryPages,
   messagesPage,
   ...messagePages,
-  webhooksPage,
+  allWebhooks.webhooksPage,
   workPage,
   auditPage,
   refusalsPage,

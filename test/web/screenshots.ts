@@ -89,6 +89,8 @@ async function prepare(service: TestService, person: Visitor): Promise<Record<st
   await sleep(2000);
   const message = { message: 'Is Bella good with children?', petId: 1, replyTo: 'ann@example.org' };
   await send(`${service.urls.production}/messages`, { method: 'POST', key, body: message });
+  const webhook = { url: 'https://example.org/petstore', types: ['pet.*', 'order.*'], description: 'Adoption site' };
+  await send(`${service.urls.production}/webhooks`, { method: 'POST', key, body: webhook });
   const link = { personId: accountId, purpose: 'reset' as const, email: 'riverside@example.org' };
   const { secret } = await service.app.databases.production.write(tx => createLink(tx, link));
   return {
@@ -98,6 +100,7 @@ async function prepare(service: TestService, person: Visitor): Promise<Record<st
     messageId: 'msg_1',
     sessionId: '1',
     webhookId: '1',
+    deliveryId: '1',
     importId: '1',
     categoryId: '1',
     '/search': '/search?q=rate+limit',

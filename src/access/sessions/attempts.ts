@@ -21,6 +21,7 @@ export const attemptLimits = {
   signInByAddress: { action: 'sign in from', max: 50, periodMs: 15 * MINUTE_MS },
   signUpByAddress: { action: 'sign up from', max: 10, periodMs: 60 * MINUTE_MS },
   newKeys: { action: 'create keys of', max: 60, periodMs: 60 * MINUTE_MS },
+  webhookTests: { action: 'test webhooks of', max: 120, periodMs: 60 * MINUTE_MS },
   resetByAddress: { action: 'ask for links from', max: 20, periodMs: 60 * MINUTE_MS },
   passwordByAccount: { action: 'confirm by the password of', max: 10, periodMs: 15 * MINUTE_MS },
   resetByRecipient: { action: 'e-mail a reset to', max: 5, periodMs: 60 * MINUTE_MS },

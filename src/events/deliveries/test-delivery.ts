@@ -66,11 +66,15 @@ export function requireSuccess(outcome: Outcome): void {
   const reason =
     'status' in outcome
       ? `The receiver responded to the test with status ${outcome.status}; a status from 200 to 299 is required.`
-      : `The test was not delivered: ${reasons[outcome.fault]}.`;
+      : `The test was not delivered: ${faultText(outcome.fault)}.`;
   throw problem('webhook_test_failed', `${reason} The webhook is unchanged.`);
 }
 
-/** The reasons why a test was not delivered, as ends of sentences. */
+/** Returns why there was no response to an attempt, as the end of a sentence. */
+export function faultText(fault: string): string {
+  return Object.hasOwn(reasons, fault) ? reasons[fault as Fault] : fault;
+}
+
 const reasons: Record<Fault, string> = {
   forbidden_url: 'requests to this URL are not allowed',
   forbidden_address: 'requests to this IP address are not allowed',

@@ -25,6 +25,12 @@ export const sitePages: readonly Readonly<Record<'title' | 'keywords' | 'text' |
     path: '/keys',
   },
   {
+    title: 'Webhooks',
+    keywords: 'webhook callback hook endpoint deliveries attempts failed redeliver retry test signing secret rotate',
+    text: 'Create, test and repair the webhooks of your account.',
+    path: '/webhooks',
+  },
+  {
     title: 'Account',
     keywords:
       'profile name email address change password plan upgrade delete close my account export data download gdpr',
