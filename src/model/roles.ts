@@ -68,14 +68,16 @@ export function allows(role: Role, permission: Permission): boolean {
   return (roles[role].permissions as readonly Permission[]).includes(permission);
 }
 
-/** Returns the scopes of the widest key that a role may create. */
-export function scopesOfRole(role: Role): readonly string[] {
+/**
+ * Returns the scopes of the widest key that a member may create. Keys of an admin's account act as an admin, so only its
+ * owners create some.
+ */
+export function scopesFor(role: Role, account: { readonly admin: boolean }): readonly string[] {
   const own: readonly string[] | 'all' = roles[role].scopes;
-  return own === 'all' ? [EVERY_SCOPE] : own;
+  return own === 'all' ? [EVERY_SCOPE] : account.admin ? [] : own;
 }
 
-/** Reports whether a role may create and rotate a key with these scopes. @param wanted their names; `*` for all */
-export function allowsScopes(role: Role, wanted: Iterable<string>): boolean {
-  const own = scopesOfRole(role);
+/** Reports whether someone with these scopes may create and rotate a key with others. @param wanted `*` for all */
+export function includesScopes(own: readonly string[], wanted: Iterable<string>): boolean {
   return own.includes(EVERY_SCOPE) || [...wanted].every(scope => own.includes(scope));
 }

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { type Engine, onEachEngine } from '../../../test/support/engines.ts';
 import { testClock } from '../../lib/clock.ts';
 import { UserError } from '../../lib/user-error.ts';
-import { allows, allowsScopes, permissions, roleNames } from '../../model/roles.ts';
+import { allows, includesScopes, permissions, roleNames, scopesFor } from '../../model/roles.ts';
 import { type Params, query } from '../../model/schema.ts';
 import { createAccount, getAccount, suspendAccount, updateAccount } from '../accounts/accounts.ts';
 import { changeAddress, confirmAddress } from '../accounts/addresses.ts';
@@ -237,10 +237,12 @@ describe('the roles', () => {
     }
     for (const role of roleNames.filter(name => name !== 'owner')) {
       for (const permission of ['account', 'people', 'operate'] as const) assert.ok(!allows(role, permission), role);
-      assert.ok(!allowsScopes(role, ['*']) && !allowsScopes(role, ['pets:write']), role);
+      const own = scopesFor(role, { admin: false });
+      assert.ok(!includesScopes(own, ['*']) && !includesScopes(own, ['pets:write']), role);
+      assert.deepEqual(scopesFor(role, { admin: true }), [], 'keys of an admin act as an admin');
     }
-    assert.ok(allowsScopes('developer', ['pets:read', 'webhooks:write']));
-    assert.ok(allowsScopes('owner', ['*']));
+    assert.ok(includesScopes(scopesFor('developer', { admin: false }), ['pets:read', 'webhooks:write']));
+    assert.ok(includesScopes(scopesFor('owner', { admin: true }), ['*']));
   });
 });
 

@@ -27,6 +27,8 @@ export interface SignedIn {
   /** The account of the session; an admin only for an owner. */
   readonly account: Account;
   readonly role: Role;
+  /** The scopes of the widest key that the person may create in the account. */
+  readonly scopes: readonly string[];
   /** All accounts of the person, between which the pages switch. */
   readonly memberships: readonly Membership[];
 }

@@ -1,3 +1,4 @@
+import { scopesFor } from '../../model/roles.ts';
 import {
   type Database,
   deletingOldest,
@@ -62,7 +63,7 @@ export async function findSession(reader: Reader, secret: string, now: number): 
   if (current === undefined) return undefined;
   const { role } = current;
   const account = role === 'owner' ? current.account : { ...current.account, admin: false };
-  return { session, person, account, role, memberships };
+  return { session, person, account, role, scopes: scopesFor(role, current.account), memberships };
 }
 
 /** Returns the sessions of a person that have not ended, newest first. */

@@ -3,7 +3,6 @@ import { attemptLimits, countAttempt, tooManyAttempts } from '../../access/sessi
 import { type Html, html } from '../../lib/html/html.ts';
 import { Problem } from '../../lib/http/problem.ts';
 import { keyState } from '../../model/key.ts';
-import { scopesOfRole } from '../../model/roles.ts';
 import { form } from '../forms.ts';
 import { accountPage, type Visit } from '../page.ts';
 import type { GuideEntry } from './catalog.ts';
@@ -49,7 +48,7 @@ export const guideKeyPage = accountPage({
         accountId: account.id,
         deployment: 'staging',
         name: KEY_NAME,
-        scopes: scopesOfRole(signedIn.role),
+        scopes: signedIn.scopes,
         expiresAt: tx.now + KEY_MS,
       });
     }, origin);

@@ -17,7 +17,7 @@ import {
   type NewKey,
   networkText,
 } from '../../model/key.ts';
-import { allowsScopes, roles, scopesOfRole } from '../../model/roles.ts';
+import { includesScopes, roles } from '../../model/roles.ts';
 import { KEY_OVERLAP_HOURS } from '../../model/rules.ts';
 import type { DeploymentName } from '../../model/schema.ts';
 import { EVERY_SCOPE, scopes, scopeText } from '../../model/scopes.ts';
@@ -134,9 +134,12 @@ async function ownKey({ site, account, parameters }: AccountVisit): Promise<Key 
 }
 
 /** Returns the error of scopes that the role of a member may not give to a key; `undefined` if it may. */
-function roleError({ role }: SignedIn, wanted: readonly string[]): string | undefined {
-  if (allowsScopes(role, wanted)) return undefined;
-  return `Your role, ${roles[role].title.toLowerCase()}, has keys only with ${scopesOfRole(role).join(', ')}. Ask an owner for more.`;
+function roleError({ role, scopes }: SignedIn, wanted: readonly string[]): string | undefined {
+  if (includesScopes(scopes, wanted)) return undefined;
+  const title = roles[role].title.toLowerCase();
+  return scopes.length === 0
+    ? 'Keys of this account act for the whole store. Only an owner can create them.'
+    : `Your role, ${title}, has keys only with ${scopes.join(', ')}. Ask an owner for more.`;
 }
 
 /** Returns the path of the page of a key whose token was shown. */

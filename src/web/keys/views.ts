@@ -3,7 +3,7 @@ import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { capitalized, countText, NAME_LENGTH_MAX } from '../../lib/text.ts';
 import { limitsOfAccount } from '../../model/account.ts';
 import { budgetText, type IssuedKey, type Key, keyState } from '../../model/key.ts';
-import { allowsScopes } from '../../model/roles.ts';
+import { includesScopes } from '../../model/roles.ts';
 import { KEY_OVERLAP_HOURS } from '../../model/rules.ts';
 import { EVERY_SCOPE, scopes } from '../../model/scopes.ts';
 import { importsEndedWith } from '../../store/imports/authority.ts';
@@ -102,8 +102,7 @@ ${field('perDay', 'Requests per day', budgetOptions(limits.perDay))}</details>`,
 
 /** Returns the fields to choose all scopes or single scopes. */
 function accessFields({ form: sent, signedIn }: AccountVisit, error: string | undefined): Html {
-  const { role } = signedIn;
-  const hasAll = allowsScopes(role, [EVERY_SCOPE]);
+  const hasAll = includesScopes(signedIn.scopes, [EVERY_SCOPE]);
   const access = sent.get('access') ?? (hasAll ? 'all' : 'read');
   const chosen = sent.getAll('scope');
   const kinds = [
@@ -112,7 +111,7 @@ function accessFields({ form: sent, signedIn }: AccountVisit, error: string | un
     { value: 'chosen', label: 'Only these scopes' },
   ];
   const single = Object.entries(scopes)
-    .filter(([value]) => allowsScopes(role, [value]))
+    .filter(([value]) => includesScopes(signedIn.scopes, [value]))
     .map(([value, hint]) => ({ value, hint, label: html`<code>${value}</code>`, checked: chosen.includes(value) }));
   return html`${choices('radio', {
     name: 'access',

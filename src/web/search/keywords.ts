@@ -98,6 +98,12 @@ export const sitePages: readonly Readonly<Record<'title' | 'keywords' | 'text' |
     path: '/shelter/organization',
   },
   {
+    title: 'People',
+    keywords: 'team staff volunteers members users invite role owner permission colleague remove person',
+    text: 'Who works in your account, and what they may do.',
+    path: '/account/people',
+  },
+  {
     title: 'Sessions',
     keywords: 'sign out other browsers devices signed in logged in stolen',
     text: 'The browsers that are signed in to your account.',

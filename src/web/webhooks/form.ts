@@ -6,7 +6,7 @@ import { NAME_LENGTH_MAX } from '../../lib/text.ts';
 import { type Key, keyState } from '../../model/key.ts';
 import type { Actor } from '../../model/log/event.ts';
 import { EventTypes } from '../../model/public-event.ts';
-import { allowsScopes, scopesOfRole } from '../../model/roles.ts';
+import { includesScopes } from '../../model/roles.ts';
 import { EVERY_SCOPE, type Scope, scopeSet } from '../../model/scopes.ts';
 import { type NewWebhook, type WebhookPatch, type WebhookRow, webhookOf } from '../../model/webhook.ts';
 import { type Choice, choices, field, select } from '../forms.ts';
@@ -156,7 +156,7 @@ async function usableKeys({ site, account, signedIn, deployment }: AccountVisit)
   return keys
     .filter(key => key.deployment === deployment.name && keyState(key, now) === 'active')
     .filter(({ scopes }) => scopes.includes(EVERY_SCOPE) || scopes.includes(SCOPE))
-    .filter(({ scopes }) => allowsScopes(signedIn.role, scopes))
+    .filter(({ scopes }) => includesScopes(signedIn.scopes, scopes))
     .toReversed();
 }
 
@@ -198,9 +198,10 @@ export async function chosenActor(
   visit: AccountVisit,
   keyId: string | null,
 ): Promise<(Actor & { readonly accountId: number }) | undefined> {
+  if (!includesScopes(visit.signedIn.scopes, [SCOPE])) return undefined;
   const chosen = visit.form.get('key') ?? keyId ?? ACCOUNT;
   const actor = (scopes: readonly string[]) => ({ ...ownActor(visit), scopes: scopeSet(scopes.join(' ')) });
-  if (chosen === ACCOUNT) return actor(scopesOfRole(visit.signedIn.role));
+  if (chosen === ACCOUNT) return actor(visit.signedIn.scopes);
   const key = (await usableKeys(visit)).find(({ id }) => id === chosen);
   return key && { ...actor(key.scopes), keyId: key.id };
 }
