@@ -7,6 +7,7 @@ import { changelogFeed, changelogPage } from '../web/guides/changelog.ts';
 import { guideKeyPage } from '../web/guides/key-prompt.ts';
 import { llmsFullPage, llmsPage } from '../web/guides/llms.ts';
 import { guidePage, guidesPage, operatingGuidePage } from '../web/guides/pages.ts';
+import { homePage } from '../web/home/home-page.ts';
 import { cancelImportPage, importErrorsPage, importPage, importsPage } from '../web/imports/imports-page.ts';
 import { keyPage, keysPage, newKeyPage, revokeKeyPage, rotateKeyPage } from '../web/keys/pages.ts';
 import { inboxMessagePage, inboxPage } from '../web/messages/inbox-pages.ts';
@@ -103,6 +104,7 @@ export const pages: readonly WebPage[] = [
   exportData,
   deleteAccount,
   cancelDeletion,
+  homePage,
   ownAnimalsPage,
   newAnimalPage,
   ownAnimalPage,

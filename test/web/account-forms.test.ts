@@ -174,7 +174,7 @@ describe('the forms of accounts', () => {
     assert.equal((await victim.submit(`/links/${secret}`, { password: 'not theirs' })).status, 422);
     assert.equal((await getAccount(database(), accountId)).emailConfirmedAt, undefined);
     const reply = await victim.submit(`/links/${secret}`, { password: PASSWORD });
-    assert.deepEqual([reply.status, new URL(String(reply.headers.location), 'http://x').pathname], [303, '/account']);
+    assert.deepEqual([reply.status, new URL(String(reply.headers.location), 'http://x').pathname], [303, '/shelter']);
     assert.match(String(reply.headers['set-cookie']), /petstore-session/);
   });
 

@@ -78,7 +78,7 @@ describe('accounts in a browser', { skip: skipBrowser }, () => {
       await page.getByText('The e-mail address or the password is wrong').waitFor();
       assert.equal(await field(page, 'E-mail address').inputValue(), email);
       await signIn(page, email, PASSWORD);
-      await page.waitForURL(`${origin}/keys`);
+      await page.waitForURL(`${origin}/shelter`);
       await page.context().close();
     });
   }
@@ -115,7 +115,7 @@ describe('accounts in a browser', { skip: skipBrowser }, () => {
     await other.goto(`${origin}/account`);
     assert.equal(new URL(other.url()).pathname, '/sign-in', 'other browsers are signed out');
     await signIn(page, email, NEW_PASSWORD);
-    await page.waitForURL(`${origin}/keys`);
+    await page.waitForURL(`${origin}/shelter`);
     assert.equal((await page.goto(link))?.status(), 410);
     await page.context().close();
     await other.context().close();

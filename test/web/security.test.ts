@@ -131,7 +131,7 @@ describe('pages', () => {
       '/a\r\nX-Y: z',
     ]) {
       const { headers } = await person.open(`/sign-in?next=${encodeURIComponent(next)}`);
-      assert.equal(headers['location'], '/keys', next);
+      assert.equal(headers['location'], '/shelter', next);
     }
   });
 });

@@ -68,6 +68,12 @@ export const sitePages: readonly Readonly<Record<'title' | 'keywords' | 'text' |
     path: '/organizations',
   },
   {
+    title: 'Home of your shelter',
+    keywords: 'home dashboard overview today start begin to do tasks attention shelter',
+    text: 'What needs attention today in your shelter, and how to begin.',
+    path: '/shelter',
+  },
+  {
     title: 'Animals of your shelter',
     keywords: 'add animal new edit upload photo my animals sell',
     text: 'Add and change the animals of your account in the browser.',

@@ -109,7 +109,7 @@ async function confirm(visit: Visit, opened: Opened) {
   if (result !== 'done') return result === 'taken' ? takenView() : endedView(visit);
   if (!needed) return { location: signedIn === undefined ? '/sign-in?done=confirmed' : '/account?done=confirmed' };
   const started = await site.accounts.write(tx => startSession(tx, person.id, browserOf(visit)));
-  return { location: '/account?done=confirmed', cookies: [sessionCookie(visit, started.secret)] };
+  return { location: '/shelter?done=confirmed', cookies: [sessionCookie(visit, started.secret)] };
 }
 
 async function resetView(visit: Visit, opened: Opened, error?: string): Promise<View> {

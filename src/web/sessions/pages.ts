@@ -41,7 +41,7 @@ export const signUpPage = publicForm({
   path: '/sign-up',
   title: 'Create an account',
   on: 'portal',
-  show: visit => (visit.signedIn ? { location: '/keys' } : signUpView(visit, {})),
+  show: visit => (visit.signedIn ? { location: '/shelter' } : signUpView(visit, {})),
   async submit(visit) {
     const { form, site } = visit;
     const values = { name: form.get('name')?.trim() ?? '', email: form.get('email')?.trim() ?? '' };
@@ -187,5 +187,5 @@ ${cookieNotice(visit)}
 /** Returns the path to open after signing in: only a path of this site. */
 function nextOf({ form, query }: Visit): string {
   const next = form.get('next') ?? query.get('next') ?? '';
-  return /^\/(?![/\\])[\x21-\x7e]*$/.test(next) ? next : '/keys';
+  return /^\/(?![/\\])[\x21-\x7e]*$/.test(next) ? next : '/shelter';
 }

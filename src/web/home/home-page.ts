@@ -1,0 +1,190 @@
+import { nowOf } from '../../access/deployment.ts';
+import { type Html, type HtmlValue, html } from '../../lib/html/html.ts';
+import { DAY_MS, dayOf, parseDate } from '../../lib/time.ts';
+import { IMPORTS_KEPT } from '../../model/rules.ts';
+import type { ImportRow } from '../../store/imports/import.ts';
+import { listImports } from '../../store/imports/imports.ts';
+import { countRecentMessages } from '../../store/messages/recent.ts';
+import { countWaitingOrders } from '../../store/orders/waiting-orders.ts';
+import { findOrganization } from '../../store/organizations/organizations.ts';
+import { type PetAttention, petAttention, type WaitingPet } from '../../store/pets/attention.ts';
+import { countOwned } from '../../store/pets/counts.ts';
+import { doneNotice } from '../forms.ts';
+import { listPage } from '../lists.ts';
+import { type AccountVisit, accountPage } from '../page.ts';
+import { beginLinks } from '../pets/parts.ts';
+
+/** What needs attention in a shelter today, and how to begin in a new one. */
+export const homePage = accountPage({
+  path: '/shelter',
+  title: 'Home',
+  menu: 'account',
+  async show(visit) {
+    const home = await readHome(visit);
+    const steps = stepsOf(home);
+    const begin = !steps.every(({ isDone }) => isDone) && steps;
+    const body =
+      home.animals === 0
+        ? html`${begin && beginView(begin, 'How to begin')}
+${DEVELOPERS}
+${tasksView(tasksOf(home))}`
+        : html`${beginLinks}
+<div class="home">${tasksView(tasksOf(home), NOTHING)}${waitingView(home)}</div>
+${begin && beginView(begin, 'What is left to set up')}`;
+    return {
+      description: 'What needs attention today.',
+      styles: ['home.css'],
+      body: html`${doneNotice(doneTexts, visit.query.get('done'))}${body}`,
+    };
+  },
+});
+
+const doneTexts = { confirmed: 'Your e-mail address is confirmed.' } as const;
+const DEVELOPERS = html`<p class="quiet">Do you build an app or a site with the API? <a href="/keys/new">Create an API key</a>, and follow the <a href="/guides/quickstart">quickstart</a>.</p>`;
+const NOTHING = 'Nothing waits for you at the moment.';
+
+/** The maximum that is counted, one more than pages show. */
+const COUNT_MAX = 100;
+/** How long a message counts as new. */
+const NEW_DAYS = 7;
+
+type Home = Awaited<ReturnType<typeof readHome>>;
+
+async function readHome(visit: AccountVisit) {
+  const { deployment, account } = visit;
+  const { database } = deployment;
+  const now = nowOf(deployment);
+  const { request } = listPage(visit);
+  const [animals, organization, pets, orders, messages, imports] = await Promise.all([
+    countOwned(database, account.id),
+    findOrganization(database, account.id),
+    petAttention(database, account.id, { now, until: now + DAY_MS }, request),
+    countWaitingOrders(database, account.id, now, COUNT_MAX),
+    countRecentMessages(database, account.id, now - NEW_DAYS * DAY_MS, COUNT_MAX),
+    listImports(database, account.id, { limit: IMPORTS_KEPT }),
+  ]);
+  return { now, animals, isPublished: organization !== undefined, pets, orders, messages, imports: imports.rows };
+}
+
+/** Something to do: a number of things, and the list that shows them. */
+interface Task {
+  readonly count: number;
+  /** Whether there may be more than `count`. */
+  readonly isPartial?: boolean;
+  readonly one: string;
+  readonly many: string;
+  readonly href: string;
+}
+
+function tasksOf({ pets, orders, messages, imports }: Home): Task[] {
+  const { isPartial } = pets;
+  const last = imports.find(({ dry_run, ended_at }) => dry_run === 0 && ended_at !== null);
+  const tasks: Task[] = [
+    {
+      count: messages,
+      one: `message in the last ${NEW_DAYS} days`,
+      many: `messages in the last ${NEW_DAYS} days`,
+      href: '/shelter/messages',
+    },
+    { count: orders.toApprove, one: 'order to approve', many: 'orders to approve', href: '/shelter/orders' },
+    { count: orders.toHandOver, one: 'order to hand over', many: 'orders to hand over', href: '/shelter/orders' },
+    {
+      ...{ count: pets.holdEnds, isPartial, href: '/shelter/orders' },
+      ...{ one: 'animal whose hold ends within a day', many: 'animals whose hold ends within a day' },
+    },
+    ...(last === undefined ? [] : [importTask(last)]),
+    {
+      ...{ count: pets.withoutPhoto, isPartial, href: '/shelter/animals?show=no-photo' },
+      ...{ one: 'animal without a photo', many: 'animals without a photo' },
+    },
+    {
+      ...{ count: pets.withoutDescription, isPartial, href: '/shelter/animals?show=no-description' },
+      ...{ one: 'animal without a description', many: 'animals without a description' },
+    },
+  ];
+  return tasks.filter(({ count }) => count > 0);
+}
+
+/** Returns the errors of the latest import; an import that failed as a whole counts as one. */
+function importTask({ id, state, failed }: ImportRow): Task {
+  const href = `/shelter/imports/${id}`;
+  if (state === 'failed') return { count: 1, one: 'import that failed', many: '', href };
+  return { count: failed, one: 'error in your last import', many: 'errors in your last import', href };
+}
+
+function tasksView(tasks: readonly Task[], empty?: string): Html | undefined {
+  if (tasks.length === 0 && empty === undefined) return undefined;
+  return html`<section aria-labelledby="today"><h2 id="today">Today</h2>
+${
+  tasks.length === 0
+    ? html`<p class="empty">${empty}</p>`
+    : html`<ul class="tasks" data-rows>${tasks.map(
+        ({ count, isPartial, one, many, href }) =>
+          html`<li><a href="${href}"><b>${shown(count, isPartial)}</b> ${count === 1 && !isPartial ? one : many}</a></li>\n`,
+      )}</ul>`
+}</section>`;
+}
+
+function shown(count: number, isPartial = false): string {
+  if (count >= COUNT_MAX) return `${COUNT_MAX - 1}+`;
+  return isPartial ? `${count}+` : String(count);
+}
+
+function waitingView({ now, pets }: { readonly now: number; readonly pets: PetAttention }): Html | undefined {
+  if (pets.longest.length === 0) return undefined;
+  return html`<section aria-labelledby="longest"><h2 id="longest">Waiting longest</h2>
+<ul class="waiting" data-rows>${pets.longest.map(
+    pet =>
+      html`<li><a href="/shelter/animals/${pet.id}"><bdi>${pet.name}</bdi></a> <span class="quiet">${daysText(pet, now)}</span></li>\n`,
+  )}</ul>
+<p><a href="/shelter/animals?show=waiting&amp;sort=longest">All animals that wait</a></p></section>`;
+}
+
+function daysText({ since }: WaitingPet, now: number): string {
+  const days = Math.max(0, dayOf(now) - dayOf(parseDate(since) ?? now));
+  if (days === 0) return 'since today';
+  return days === 1 ? '1 day' : `${days} days`;
+}
+
+/** A step by which a new shelter begins. */
+interface Step {
+  readonly isDone: boolean;
+  readonly title: string;
+  readonly about: string;
+  readonly action: HtmlValue;
+}
+
+function stepsOf({ animals, isPublished, pets }: Home): Step[] {
+  return [
+    {
+      isDone: isPublished,
+      title: 'Publish your organization',
+      about: 'People see its address, its hours and how to adopt beside your animals.',
+      action: html`<a class="button secondary" href="/shelter/organization">Fill in the profile</a>`,
+    },
+    {
+      isDone: animals > 0,
+      title: 'Bring in your animals',
+      about:
+        'Add the first one by hand, or import the list that you have: a spreadsheet, or an export of your shelter software.',
+      action: beginLinks,
+    },
+    {
+      isDone: pets.withPhoto > 0,
+      title: 'Add photos',
+      about: 'Choose an animal, and add its photos from your phone or your computer.',
+      action:
+        animals > 0 && html`<a class="button secondary" href="/shelter/animals?show=no-photo">Choose an animal</a>`,
+    },
+  ];
+}
+
+function beginView(steps: readonly Step[], title: string): Html {
+  return html`<section aria-labelledby="begin"><h2 id="begin">${title}</h2>
+<ol class="steps">${steps.map(
+    ({ isDone, title, about, action }) =>
+      html`<li${isDone && html` class="done"`}><h3>${title}${isDone && html` <span class="badge good">Done</span>`}</h3>${
+        !isDone && html`<p class="quiet">${about}</p>${action}`
+      }</li>\n`,
+  )}</ol></section>`;
+}
