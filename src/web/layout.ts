@@ -1,28 +1,21 @@
 import { type Html, html } from '../lib/html/html.ts';
-import type { Account } from '../model/account.ts';
 import type { DeploymentName } from '../model/schema.ts';
 import { assetPath } from './assets.ts';
 import { errorSummary } from './forms.ts';
-import type { Menu, View, WebPage } from './page.ts';
+import { accountMenu, homeOf, type MenuContext, menuButton, showsMenu, siteLinks } from './menu.ts';
+import type { View } from './page.ts';
 import type { SiteUrls } from './site.ts';
 
 /** The maximum length of a search, in characters; the rest is ignored. */
 export const SEARCH_MAX = 100;
 
 /** The parts of a page around its body. */
-interface Frame {
-  readonly pages: readonly WebPage[];
+interface Frame extends MenuContext {
   readonly deployment: DeploymentName;
   readonly portal: DeploymentName;
   readonly urls: SiteUrls;
-  /** The signed-in account. */
-  readonly account: Account | undefined;
-  /** The current page; absent on error pages. */
-  readonly page?: WebPage | undefined;
   /** The path of its Markdown twin, with the query string. */
   readonly markdown?: string | undefined;
-  /** The hidden field for the form that signs out; present if an account is signed in. */
-  readonly tokenField: Html | undefined;
 }
 
 const SITE_NAME = 'Pet Store';
@@ -37,6 +30,8 @@ export function document(view: View & { readonly title: string }, frame: Frame):
   const summary = errorSummary(errors);
   const { page, markdown } = frame;
   const isFront = page?.path === '/';
+  const isDesk = showsMenu(frame);
+  const sheets = ['style.css', ...(frame.account === undefined ? [] : ['menu.css']), ...styles];
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -48,11 +43,11 @@ ${description !== undefined && html`<meta name="description" content="${descript
 ${markdown !== undefined && html`<link rel="alternate" type="text/markdown" href="${markdown}">`}
 ${head}<link rel="expect" href="#content" blocking="render">
 <link rel="icon" href="${assetPath('icon.svg')}" type="image/svg+xml">
-${['style.css', ...styles].map(name => html`<link rel="stylesheet" href="${assetPath(name)}">\n`)}${['site.js', ...scripts].map(name => html`<script type="module" src="${assetPath(name)}"></script>\n`)}</head>
-<body>
+${sheets.map(name => html`<link rel="stylesheet" href="${assetPath(name)}">\n`)}${['site.js', ...scripts].map(name => html`<script type="module" src="${assetPath(name)}"></script>\n`)}</head>
+<body${isDesk && html` class="desk"`}>
 <a class="skip" href="#content">Skip to the content</a>
 ${header(frame)}
-${subMenu(frame)}
+${accountMenu(frame)}
 <main id="content" class="${view.layout ?? 'normal'}">
 ${view.layout !== 'bare' && html`<h1>${title}</h1>`}
 ${summary}${body}
@@ -64,14 +59,14 @@ ${footer(frame)}
 }
 
 function header(frame: Frame): Html {
-  const { deployment, urls, portal, account } = frame;
+  const { deployment, urls, portal } = frame;
   return html`<header class="site">
 ${deploymentBar(frame)}
 <div class="bar">
 <a class="brand" href="/"><svg aria-hidden="true" viewBox="0 0 24 24"><use href="${assetPath('icon.svg')}#paw"></use></svg>${SITE_NAME}</a>
-<nav aria-label="Site">${menuItems(frame, 'main')}</nav>
+<nav aria-label="Site">${siteLinks(frame)}</nav>
 <form role="search" action="/search"><input type="search" name="q" maxlength="${SEARCH_MAX}" placeholder="Search" aria-label="Search everything" aria-keyshortcuts="/"></form>
-<div class="who">${deployment === portal ? who(frame, account) : urls[portal] !== undefined && html`<a href="${urls[portal]}/keys">Account</a>`}</div>
+<div class="who">${deployment === portal ? who(frame) : urls[portal] !== undefined && html`<a href="${urls[portal]}/shelter">Account</a>`}</div>
 </div>
 </header>`;
 }
@@ -84,32 +79,13 @@ function deploymentBar({ deployment, urls }: Frame): Html {
   }</span>${urls[other] !== undefined && html` <a href="${urls[other]}/">${`Switch to ${other}`}</a>`}</p>`;
 }
 
-function who({ tokenField }: Frame, account: Account | undefined): Html {
+function who(frame: Frame): Html {
+  const { account } = frame;
   if (account === undefined) {
     return html`<a href="/sign-in">Sign in</a> <a class="button" href="/sign-up">Sign up</a>`;
   }
-  return html`<a href="/account">${account.name}</a>
-<form method="post" action="/sign-out">${tokenField}<button class="plain">Sign out</button></form>`;
-}
-
-/** Returns the menu of the account or of the operator, on their pages. */
-function subMenu(frame: Frame): Html | undefined {
-  const { page, account } = frame;
-  if (account === undefined || page === undefined || page.access === 'everyone') return undefined;
-  return html`<nav class="sub" aria-label="Account">${menuItems(frame, 'account')}${
-    account.admin && html`<span class="divider" aria-hidden="true"></span>${menuItems(frame, 'operator')}`
-  }</nav>`;
-}
-
-function menuItems({ pages, page }: Frame, menu: Menu): Html[] {
-  return pages
-    .filter(item => item.menu === menu)
-    .map(item => html`<a href="${item.path}"${isWithin(page, item) && html` aria-current="page"`}>${item.title}</a>`);
-}
-
-/** Reports whether the page is an item of a menu, or below it. */
-function isWithin(page: WebPage | undefined, item: WebPage): boolean {
-  return page !== undefined && (page.path === item.path || page.path.startsWith(`${item.path}/`));
+  return html`<a href="${homeOf(account)}"><bdi>${account.name}</bdi></a>
+${menuButton}`;
 }
 
 function footer({ deployment, urls }: Frame): Html {

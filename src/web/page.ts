@@ -12,8 +12,21 @@ import type { Site } from './site.ts';
 /** The visitors that may open the page: everyone, members of an account, or owners of an admin account. */
 type PageAccess = 'everyone' | 'account' | 'admin';
 
-/** The menus of the site. A page without a menu is reached by links. */
-export type Menu = 'main' | 'account' | 'operator';
+/**
+ * The menus of the site: that of the public pages, and the groups of pages for signed-in accounts. A page without a
+ * menu is reached by links.
+ */
+export type Menu = 'main' | 'desk' | 'developers' | 'account' | 'operator';
+
+/** How a menu shows a page, where the title is not enough. */
+interface MenuItem {
+  /** The text, if it differs from the title of the page. */
+  readonly text?: string;
+  /** Whether the item is indented, because the page belongs to the item before it. */
+  readonly indented?: true;
+  /** The key that opens the page from every page with the menu. */
+  readonly key?: string;
+}
 
 /**
  * A page of the site. Router, navigation, authorization, security headers and the tests of every page derive from it.
@@ -31,6 +44,9 @@ export interface WebPage {
   /** The deployments that serve the page: all, or only the portal, which has the accounts. */
   readonly on: 'every deployment' | 'portal';
   readonly menu?: Menu;
+  readonly menuItem?: MenuItem;
+  /** The path of the page that the menu shows as the current one, if it is not the page above this one. */
+  readonly parent?: string;
   /**
    * Whether the page is the same for every visitor without a session. Then it is rendered and compressed once, and
    * again when it is `forMs` old.

@@ -237,7 +237,7 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
     const person = await signedIn(service);
     const page = await person.newPage(browser, { javaScriptEnabled: false });
     await page.goto(`${origin}/shelter/animals`);
-    await follow(page.getByRole('link', { name: 'Your organization' }));
+    await follow(page.getByRole('link', { name: 'Organization', exact: true }));
     await page.locator('[name="name"]').fill(HOSTILE);
     await page.locator('[name="address/city"]').fill('Springfield');
     await page.locator('[name="location/latitude"]').fill('north');

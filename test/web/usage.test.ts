@@ -61,7 +61,7 @@ describe('the pages of usage', { skip: skipBrowser }, () => {
     for (const path of ['/usage', '/requests', '/requests/1']) {
       const first = path === '/requests/1' ? await page.locator('.log a').first().getAttribute('href') : path;
       await page.goto(origin + first);
-      for (const details of await page.locator('summary').all()) await details.click();
+      for (const details of await page.locator('main summary').all()) await details.click();
       await assertFits(page, path);
     }
     assert.deepEqual(faults, []);

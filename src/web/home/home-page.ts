@@ -18,7 +18,7 @@ import { beginLinks } from '../pets/parts.ts';
 export const homePage = accountPage({
   path: '/shelter',
   title: 'Home',
-  menu: 'account',
+  menu: 'desk',
   async show(visit) {
     const home = await readHome(visit);
     const steps = stepsOf(home);

@@ -33,7 +33,8 @@ export const importsPage = accountPage({
   permission: 'animals',
   shownFor: 'read',
   title: 'Imports',
-  menu: 'account',
+  menu: 'desk',
+  menuItem: { indented: true },
   file: { kind: 'imports', bytesMax: FILE_BYTES_MAX },
   show: visit => listView(visit),
   async submit(visit) {

@@ -35,7 +35,7 @@ export const keysPage = accountPage({
   path: '/keys',
   permission: 'developers',
   title: 'API keys',
-  menu: 'account',
+  menu: 'developers',
   async show(visit) {
     const { site, account, query } = visit;
     const keys = await listKeys(site.accounts, account.id);

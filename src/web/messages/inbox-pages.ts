@@ -18,7 +18,7 @@ export const inboxPage = accountPage({
   path: PATH,
   permission: 'read',
   title: 'Inbox',
-  menu: 'account',
+  menu: 'desk',
   async show(visit) {
     const { deployment, account } = visit;
     const inbox = { accountId: account.id, box: 'inbox', newestFirst: true } as const;

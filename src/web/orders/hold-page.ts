@@ -30,6 +30,7 @@ export const holdPage = accountPage({
   permission: 'orders',
   shownFor: 'read',
   title: 'Hold',
+  parent: PATH,
   async show(visit) {
     const hold = await visibleHold(visit);
     return hold && holdView(visit, hold);

@@ -21,7 +21,7 @@ export const ordersPage = accountPage({
   path: PATH,
   permission: 'read',
   title: 'Holds and orders',
-  menu: 'account',
+  menu: 'desk',
   async show(visit) {
     const { deployment, query } = visit;
     const isAll = query.get('show') === 'all';

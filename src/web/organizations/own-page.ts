@@ -60,7 +60,8 @@ export const ownOrganizationPage = accountPage({
   shownFor: 'read',
   title: 'Your organization',
   formBytesMax: LONG_FORM_BYTES_MAX,
-  menu: 'account',
+  menu: 'desk',
+  menuItem: { text: 'Organization' },
   async show(visit) {
     const own = await findOrganization(visit.deployment.database, visit.account.id);
     return formView(visit, textsOf(own), own);

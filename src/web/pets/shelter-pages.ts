@@ -26,7 +26,8 @@ export const ownAnimalsPage = accountPage({
   path: '/shelter/animals',
   permission: 'read',
   title: 'Your animals',
-  menu: 'account',
+  menu: 'desk',
+  menuItem: { text: 'Animals' },
   async show(visit) {
     const { deployment, account } = visit;
     const filter = { ownerId: account.id, sort: '-id' } as const;
@@ -59,6 +60,8 @@ export const newAnimalPage = accountPage({
   path: '/shelter/animals/new',
   permission: 'animals',
   title: 'Add an animal',
+  menu: 'desk',
+  menuItem: { text: 'New animal', indented: true, key: 'n' },
   formBytesMax: LONG_FORM_BYTES_MAX,
   show: visit => formView(visit, textsOf({ status: 'available' })),
   submit(visit) {

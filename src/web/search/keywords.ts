@@ -80,6 +80,12 @@ export const sitePages: readonly Readonly<Record<'title' | 'keywords' | 'text' |
     path: '/shelter/animals',
   },
   {
+    title: 'Add an animal',
+    keywords: 'new animal create add pet listing list dog cat enter form',
+    text: 'Add an animal of your shelter in the browser.',
+    path: '/shelter/animals/new',
+  },
+  {
     title: 'Inbox',
     keywords: 'messages questions mail ask visitors answer reply contact',
     text: 'What people ask about your animals.',

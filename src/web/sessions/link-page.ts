@@ -11,6 +11,7 @@ import { revokeKeysAndDependents } from '../../events/webhooks/account-changes.t
 import { html, timeHtml } from '../../lib/html/html.ts';
 import type { Membership, Person } from '../../model/person.ts';
 import { choices, form, passwordField } from '../forms.ts';
+import { homeOf } from '../menu.ts';
 import { publicForm, type View, type Visit } from '../page.ts';
 import { accountDatabases, nowOf } from '../site.ts';
 import {
@@ -190,7 +191,7 @@ async function openAccount(visit: Visit, opened: Opened) {
   const session = await signInByLink(site.accounts, secret, hash, browserOf(visit), origin);
   if (session === undefined) return endedView(visit);
   const known = hash === undefined ? [] : [knownCookie(visit, knownBrowserOf(hash))];
-  return { location: '/account', cookies: [sessionCookie(visit, session), ...known] };
+  return { location: homeOf(account), cookies: [sessionCookie(visit, session), ...known] };
 }
 
 function endedView({ site }: Visit): View {

@@ -18,7 +18,7 @@ export const requestsPage = accountPage({
   path: '/requests',
   permission: 'developers',
   title: 'Request log',
-  menu: 'account',
+  menu: 'developers',
   async show(visit) {
     const { site, account, query } = visit;
     const keys = await listKeys(site.accounts, account.id);

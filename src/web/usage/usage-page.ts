@@ -21,7 +21,7 @@ export const usagePage = accountPage({
   path: '/usage',
   permission: 'developers',
   title: 'Usage',
-  menu: 'account',
+  menu: 'developers',
   async show(visit) {
     const { site, account } = visit;
     const hours = visit.query.get('hours') === String(LONG_HOURS) ? LONG_HOURS : HOURS;
