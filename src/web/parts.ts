@@ -14,7 +14,7 @@ export function table<Row>(caption: string, columns: Columns<Row>, rows: readonl
   return html`<div class="scroll" tabindex="0" role="region" aria-label="${caption}"><table class="cards">
 <caption class="sr-only">${caption}</caption>
 <thead><tr>${Object.keys(columns).map(title => html`<th scope="col">${title}</th>`)}</tr></thead>
-<tbody>${rows.map(
+<tbody data-rows>${rows.map(
     row =>
       html`<tr><th scope="row">${first?.[1](row)}</th>${others.map(([title, cell]) => html`<td data-column="${title}"><div>${cell(row)}</div></td>`)}</tr>
 `,

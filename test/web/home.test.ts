@@ -6,7 +6,7 @@ import { replaceOrganization } from '../../src/store/organizations/organizations
 import { createPet } from '../../src/store/pets/pets.ts';
 import { type Reply, send, serve, type TestService } from '../support/serving.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { assertFits, launchBrowser, skipBrowser } from './browser.ts';
+import { assertFits, follow, launchBrowser, skipBrowser } from './browser.ts';
 import { signedIn, type Visitor } from './session.ts';
 
 describe('the home of a shelter', { skip: skipBrowser }, () => {
@@ -153,6 +153,48 @@ describe('the home of a shelter', { skip: skipBrowser }, () => {
     const stranger = await signedIn(service);
     const { text } = await stranger.open('/shelter');
     assert.doesNotMatch(text, /class="tasks"|class="waiting"/);
+  });
+
+  it('walks rows with the arrow keys, and opens a new animal with n, but not while someone types', async () => {
+    const { person } = await busyShelter();
+    const page = await open(person);
+    const focused = () => page.evaluate(() => document.activeElement!.textContent!.trim().replace(/\s+/g, ' '));
+    await page.keyboard.press('ArrowDown');
+    assert.equal(await focused(), '1 message in the last 7 days');
+    await page.keyboard.press('ArrowDown');
+    assert.equal(await focused(), '1 order to approve');
+    await page.keyboard.press('ArrowUp');
+    await page.keyboard.press('ArrowUp');
+    assert.equal(await focused(), '1 message in the last 7 days', 'the first row is the last upwards');
+    for (let row = 0; row < 7; row++) await page.keyboard.press('ArrowDown');
+    assert.equal(await focused(), 'שלום', 'the next list follows');
+    await page.keyboard.press('/');
+    await page.keyboard.type('nn');
+    await page.keyboard.press('ArrowDown');
+    const search = page.getByLabel('Search everything');
+    assert.equal(await search.inputValue(), 'nn');
+    assert.ok(await search.evaluate(element => element === document.activeElement));
+    await search.blur();
+    await page.keyboard.press('Control+n');
+    await Promise.all([page.waitForURL('**/shelter/animals/new'), page.keyboard.press('n')]);
+    await page.getByLabel('Name', { exact: true }).fill('');
+    await page.keyboard.type('nina');
+    assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'nina');
+    await page.goto(`${origin}/shelter/animals`);
+    await page.keyboard.press('ArrowDown');
+    assert.ok(
+      await page
+        .locator('[data-rows] > :first-child a')
+        .first()
+        .evaluate(one => one === document.activeElement),
+    );
+    await follow(page.getByRole('banner').getByRole('link', { name: 'Animals' }));
+    const path = new URL(page.url()).pathname;
+    await page.keyboard.press('n');
+    await page.keyboard.press('ArrowDown');
+    assert.equal(await page.evaluate(() => document.activeElement!.tagName), 'BODY');
+    assert.equal(new URL(page.url()).pathname, path, 'public pages have no such keys');
+    await page.context().close();
   });
 });
 

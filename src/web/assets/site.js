@@ -1,19 +1,48 @@
-// Adds the parts of every page that need a script: the search key, copy buttons, forms that a double click sends only
-// once, and the focus on form errors where browsers ignore `autofocus`.
+// Adds the parts of every page that need a script: keys, copy buttons, forms that a double click sends only once, and the
+// focus on form errors where browsers ignore `autofocus`.
 
 document.querySelector('.errors')?.focus();
 
 document.addEventListener('keydown', event => {
-  const { target } = event;
-  if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (target instanceof HTMLElement && target.closest('input, textarea, select, [contenteditable]')) return;
-  // Prefer the search field of the page to that of the site, which can be hidden on a phone.
-  const searches = ['main input[type="search"]', 'input[type="search"]'].map(one => document.querySelector(one));
-  const search = searches.find(one => one?.checkVisibility());
-  if (search === undefined) return;
+  const { key, target } = event;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || isTyping(target)) return;
+  const found = key === '/' ? searchField() : (rowBeside(key) ?? shortcutOf(key));
+  if (found === undefined) return;
   event.preventDefault();
-  search.focus();
+  if (found.matches('[aria-keyshortcuts]:any-link')) found.click();
+  else found.focus();
 });
+
+function isTyping(target) {
+  const field = 'input:not([type="checkbox"], [type="radio"]), textarea, select, [contenteditable]';
+  return target instanceof HTMLElement && target.closest(field) !== null;
+}
+
+/** Returns the search field of the page, or else that of the site, which can be hidden on a phone. */
+function searchField() {
+  const searches = ['main input[type="search"]', 'input[type="search"]'].map(one => document.querySelector(one));
+  return searches.find(one => one?.checkVisibility());
+}
+
+/**
+ * Returns the link of the row before or after the row with the focus; if nothing has it, that of the first row. Lists
+ * whose rows the arrow keys walk have the attribute `data-rows`.
+ */
+function rowBeside(key) {
+  const step = { ArrowUp: -1, ArrowDown: 1 }[key];
+  if (step === undefined) return undefined;
+  const links = [...document.querySelectorAll('.desk [data-rows] > *')].flatMap(row => row.querySelector('a') ?? []);
+  const rowOf = element => element.closest('[data-rows] > *');
+  const { activeElement } = document;
+  if (activeElement === document.body) return step > 0 ? links[0] : undefined;
+  const index = links.findIndex(link => rowOf(link) === rowOf(activeElement));
+  return index < 0 ? undefined : links[index + step];
+}
+
+/** Returns the link of the menu that a key opens, on pages of the account. */
+function shortcutOf(key) {
+  return document.querySelector(`.desk .menu [aria-keyshortcuts="${CSS.escape(key)}"]`) ?? undefined;
+}
 
 const DOUBLE_CLICK_MS = 1000;
 const sentAt = new WeakMap();
