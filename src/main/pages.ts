@@ -1,5 +1,6 @@
-import { account, changeEmail, changeName, changePassword, changePlan, confirmAgain } from '../web/accounts/account.ts';
-import { cancelDeletion, deleteAccount, exportData } from '../web/accounts/leaving.ts';
+import { account, changeEmail, changeName, changePassword, confirmAgain } from '../web/accounts/account.ts';
+import { cancelDeletion, dataPage, deleteAccount, exportData } from '../web/accounts/leaving.ts';
+import { planPage } from '../web/accounts/plan-page.ts';
 import { faviconPage } from '../web/assets.ts';
 import { errorCode, errorCodes } from '../web/error-pages.ts';
 import { frontPage } from '../web/front/front-page.ts';
@@ -100,7 +101,16 @@ export const pages: readonly WebPage[] = [
   changeEmail,
   confirmAgain,
   changePassword,
-  changePlan,
+  switchAccountPage,
+  peoplePage,
+  memberPage,
+  removeMemberPage,
+  cancelInvitationPage,
+  sessionsPage,
+  endOtherSessionsPage,
+  endSessionPage,
+  planPage,
+  dataPage,
   exportData,
   deleteAccount,
   cancelDeletion,
@@ -136,14 +146,6 @@ export const pages: readonly WebPage[] = [
   usagePage,
   requestsPage,
   requestPage,
-  peoplePage,
-  memberPage,
-  removeMemberPage,
-  cancelInvitationPage,
-  switchAccountPage,
-  sessionsPage,
-  endOtherSessionsPage,
-  endSessionPage,
 
   accountsPage,
   ...accountPages,

@@ -61,7 +61,7 @@ export const boundTitles = {
   streams: 'Event streams',
   storedBytes: 'Stored texts',
   photoBytes: 'Photos',
-  scans: 'Lists that scan',
+  scans: 'Scans in progress',
   uploads: 'Uploads in progress',
 } as const satisfies Record<Exclude<keyof Bounds, 'messagesPerRecipient'>, string>;
 

@@ -31,7 +31,7 @@ export function document(view: View & { readonly title: string }, frame: Frame):
   const { page, markdown } = frame;
   const isFront = page?.path === '/';
   const isDesk = showsMenu(frame);
-  const sheets = ['style.css', ...(frame.account === undefined ? [] : ['menu.css']), ...styles];
+  const sheets = ['style.css', ...(frame.signedIn === undefined ? [] : ['menu.css']), ...styles];
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -80,11 +80,11 @@ function deploymentBar({ deployment, urls }: Frame): Html {
 }
 
 function who(frame: Frame): Html {
-  const { account } = frame;
-  if (account === undefined) {
+  const { signedIn } = frame;
+  if (signedIn === undefined) {
     return html`<a href="/sign-in">Sign in</a> <a class="button" href="/sign-up">Sign up</a>`;
   }
-  return html`<a href="${homeOf(account)}"><bdi>${account.name}</bdi></a>
+  return html`<a href="${homeOf(signedIn.account)}"><bdi>${signedIn.account.name}</bdi></a>
 ${menuButton}`;
 }
 

@@ -1,15 +1,16 @@
 import { type Html, html } from '../lib/html/html.ts';
+import type { SignedIn } from '../access/sessions/session.ts';
 import type { Account } from '../model/account.ts';
+import { allows } from '../model/roles.ts';
 import type { Menu, WebPage } from './page.ts';
 
 /** What the menus of a page depend on. */
 export interface MenuContext {
   readonly pages: readonly WebPage[];
-  /** The signed-in account. */
-  readonly account: Account | undefined;
+  readonly signedIn: SignedIn | undefined;
   /** The current page; absent on error pages. */
   readonly page?: WebPage | undefined;
-  /** The hidden field for the form that signs out; present if an account is signed in. */
+  /** The hidden field for the form that signs out; present if someone is signed in. */
   readonly tokenField: Html | undefined;
 }
 
@@ -20,8 +21,8 @@ export function siteLinks(context: MenuContext): Html[] {
 }
 
 /** Reports whether the page shows the menu of the account beside its content, if the screen is wide enough. */
-export function showsMenu({ account, page }: MenuContext): boolean {
-  return account !== undefined && page !== undefined && page.access !== 'everyone';
+export function showsMenu({ signedIn, page }: MenuContext): boolean {
+  return signedIn !== undefined && page !== undefined && page.access !== 'everyone';
 }
 
 /** Returns the path where the signed-in account begins. */
@@ -37,14 +38,25 @@ export const menuButton = html`<button type="button" class="secondary menu-butto
  * popover, which browsers open and close without a script.
  */
 export function accountMenu(context: MenuContext): Html | undefined {
-  const { account, tokenField } = context;
-  if (account === undefined) return undefined;
+  const { signedIn, tokenField } = context;
+  if (signedIn === undefined) return undefined;
   const current = currentItem(context);
   return html`<nav class="menu" id="menu" popover aria-label="Menu">
-<p class="menu-top"><bdi>${account.name}</bdi> <button type="button" class="plain" popovertarget="menu" popovertargetaction="hide">Close</button></p>
-${list(itemsOf(context, 'desk'), current)}${groups.map(({ menu, title }) => groupView(title, menu, itemsOf(context, menu), current))}
+<p class="menu-top"><bdi>${signedIn.account.name}</bdi> <button type="button" class="plain" popovertarget="menu" popovertargetaction="hide">Close</button></p>
+${switchView(signedIn, tokenField)}${list(itemsOf(context, 'desk'), current)}${groups.map(({ menu, title }) => groupView(title, menu, itemsOf(context, menu), current))}
 <form method="post" action="/sign-out">${tokenField}<button class="plain">Sign out</button></form>
 </nav>`;
+}
+
+/** Returns the buttons for the other accounts of the person; `undefined` if there are none. */
+function switchView({ account, memberships }: SignedIn, tokenField: Html | undefined): Html | undefined {
+  const others = memberships.filter(membership => membership.account.id !== account.id);
+  if (others.length === 0) return undefined;
+  return html`<details class="menu-switch"><summary>Switch the account</summary><form method="post" action="/account/switch">${tokenField}<ul>${others.map(
+    ({ account: { id, name } }) =>
+      html`<li><button class="plain" name="account" value="${id}"><bdi>${name}</bdi></button></li>`,
+  )}</ul></form></details>
+`;
 }
 
 /** The groups below the links of the desk. */
@@ -69,14 +81,17 @@ function list(items: readonly WebPage[], current: WebPage | undefined): Html | u
   )}</ul>`;
 }
 
-/** Returns the pages of a menu that the account can open. */
-function itemsOf({ pages, account }: MenuContext, menu: Menu): WebPage[] {
-  return pages.filter(
-    page =>
-      page.menu === menu &&
-      (page.access !== 'admin' || account?.admin) &&
-      (page.access === 'everyone' || account?.suspendedAt === undefined || page.whileSuspended),
-  );
+/** Returns the pages of a menu that the person can open. */
+function itemsOf({ pages, signedIn }: MenuContext, menu: Menu): WebPage[] {
+  return pages.filter(page => page.menu === menu && (page.access === 'everyone' || isOpenTo(page, signedIn)));
+}
+
+function isOpenTo({ access, permission, shownFor, whileSuspended }: WebPage, signedIn: SignedIn | undefined): boolean {
+  if (signedIn === undefined) return false;
+  const { account, role } = signedIn;
+  if (access === 'admin' && !account.admin) return false;
+  if (account.suspendedAt !== undefined && !whileSuspended) return false;
+  return allows(role, shownFor ?? permission!);
 }
 
 function menuLink(item: WebPage, current: WebPage | undefined): Html {

@@ -98,7 +98,7 @@ export class PageHandler {
 
   /** Returns the page of a problem. */
   errorPage(problem: Problem, requestId: string, publicUrl: string): PageContent {
-    const frame = { ...this.#frame(publicUrl.startsWith('https:')), account: undefined, tokenField: undefined };
+    const frame = { ...this.#frame(publicUrl.startsWith('https:')), signedIn: undefined, tokenField: undefined };
     return this.#content(publicUrl, document(problemView(problem, requestId), frame), { status: problem.status });
   }
 
@@ -185,7 +185,7 @@ export class PageHandler {
     const title = result.title ?? page.title;
     const frame = {
       ...this.#frame(request.tls),
-      account: signedIn?.account,
+      signedIn,
       page,
       markdown: page.markdown && twinPath(pathWith(page, request.parameters)) + request.search,
       tokenField: signedIn && tokenField(),

@@ -166,6 +166,23 @@ describe('the forms of accounts', () => {
     assert.equal(gone.status, 410);
   });
 
+  it('have one primary action a page, and say what the account uses in plain words', async () => {
+    const ann = await person('plain@example.org');
+    const main = async (path: string) => {
+      const { text } = await ann.open(path);
+      return text.slice(text.indexOf('<main'), text.indexOf('</main>'));
+    };
+    for (const path of ['/account', '/account/plan', '/account/data']) {
+      const primary = [...(await main(path)).matchAll(/<button>|class="button"/g)];
+      assert.equal(primary.length, 1, path);
+    }
+    const text = (await main('/account')).replaceAll(/<[^>]+>/g, ' ').replaceAll(/ +/g, ' ');
+    assert.match(text, /Animals 0 of 10,000/);
+    assert.match(text, /Photos 0 bytes of 2 GiB/);
+    assert.doesNotMatch(text, /Scans|streams|Webhooks/);
+    assert.match(await main('/usage'), /Scans in progress.*Uploads in progress/s);
+  });
+
   it('confirm an address for others only with the password that was chosen', async () => {
     const email = 'victim@example.org';
     const { accountId } = await person(email);

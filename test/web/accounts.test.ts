@@ -159,7 +159,7 @@ describe('accounts in a browser', { skip: skipBrowser }, () => {
 
   it('export the data, delete the account, and keep it after all', async () => {
     const page = await signUp('leaver@example.org');
-    await page.goto(`${origin}/account`);
+    await page.goto(`${origin}/account/data`);
     const [download] = await Promise.all([page.waitForEvent('download'), button(page, 'Export the data').click()]);
     const data = JSON.parse(await readFile(await download.path(), 'utf8'));
     assert.equal(data.account.email, 'leaver@example.org');
@@ -185,7 +185,14 @@ describe('accounts in a browser', { skip: skipBrowser }, () => {
         assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 320, `${what} fits`);
         assert.deepEqual(await violationsOn(page), [], what);
       };
-      for (const path of ['/account', '/sessions', '/account/delete', '/forgot-password']) {
+      for (const path of [
+        '/account',
+        '/account/plan',
+        '/account/data',
+        '/sessions',
+        '/account/delete',
+        '/forgot-password',
+      ]) {
         await page.goto(origin + path);
         await check(path);
       }

@@ -118,7 +118,7 @@ describe('the menu of a signed-in account', { skip: skipBrowser }, () => {
       await assertFits(page);
       await page.context().close();
     }
-    assert.deepEqual(titlesOf('account'), ['Account', 'Sessions']);
+    assert.deepEqual(titlesOf('account'), ['Account', 'Sessions', 'Plan', 'Data']);
   });
 
   it('shows the nearest page above as the current one', async () => {
@@ -127,7 +127,7 @@ describe('the menu of a signed-in account', { skip: skipBrowser }, () => {
     assert.equal(await current('/shelter'), '/shelter');
     assert.equal(await current('/shelter/animals/new'), '/shelter/animals/new');
     assert.equal(await current('/keys/new'), '/keys');
-    assert.equal(await current('/account/delete'), '/account');
+    assert.equal(await current('/account/delete'), '/account/data');
     assert.equal(await current('/search'), undefined);
     const key = await service.newKey({ accountId: person.accountId });
     const post = async (path: string, body: object) =>

@@ -7,12 +7,11 @@ import { findPassword, passwordError } from '../../access/sessions/passwords.ts'
 import { replacePassword } from '../../access/sessions/recovery.ts';
 import { startSession } from '../../access/sessions/sessions.ts';
 import { UserError } from '../../lib/user-error.ts';
-import { isOwnPlan } from '../../model/plan.ts';
 import { type AccountVisit, accountPage, type PageResult } from '../page.ts';
 import { browserOf, changeError, knownCookie, sessionCookie } from '../sessions/visits.ts';
 import { accountView } from './view.ts';
 
-/** The account: its name, address, password, plan and bounds. */
+/** The account: its name, address and password, and what it uses. */
 export const account = accountPage({
   path: '/account',
   permission: 'own',
@@ -106,17 +105,6 @@ export const changePassword = change('/account/password', 'Change the password',
   site.emailQueued();
   const cookies = [sessionCookie(visit, secret), knownCookie(visit, knownBrowserOf(hash))];
   return { location: '/account?done=password', cookies };
-});
-
-export const changePlan = change('/account/plan', 'Change the plan', 'account', async visit => {
-  const { site, account, origin, form } = visit;
-  const plan = form.get('plan');
-  const rejected = (error: string) => accountView(visit, { errors: { plan: error } });
-  if (!isOwnPlan(plan)) return rejected('Choose Free or Pro. Ask the operator for other plans.');
-  if (!isOwnPlan(account.plan)) return rejected('Ask the operator for another plan.');
-  if (plan === 'pro' && account.emailConfirmedAt === undefined) return rejected('Confirm your e-mail address first.');
-  await site.accounts.write(tx => updateAccount(tx, account.id, { plan }), origin);
-  return { location: '/account?done=plan#change-plan' };
 });
 
 /**

@@ -11,9 +11,27 @@ import { field, form } from '../forms.ts';
 import { type AccountVisit, accountPage, type View } from '../page.ts';
 import { accountDatabases, nowOf } from '../site.ts';
 import { currentPasswordError } from './account.ts';
-import { currentPassword, type Sent } from './view.ts';
+import { currentPassword, exportSection, type Sent, section } from './view.ts';
 
 const GRACE_MS = DELETION_GRACE_DAYS * DAY_MS;
+
+/** The export of the data of the account, and its deletion. */
+export const dataPage = accountPage({
+  path: '/account/data',
+  permission: 'account',
+  title: 'Your data',
+  menu: 'account',
+  menuItem: { text: 'Data' },
+  show: visit => ({
+    styles: ['account.css'],
+    body: html`${exportSection(visit)}${section(
+      'delete',
+      'Delete the account',
+      `You can change your mind for ${DELETION_GRACE_DAYS} days.`,
+      html`<a class="button secondary" href="/account/delete">Delete the account …</a>`,
+    )}`,
+  }),
+});
 
 /** Downloads all data of the account. */
 export const exportData = accountPage({
@@ -39,6 +57,7 @@ export const deleteAccount = accountPage({
   path: '/account/delete',
   permission: 'account',
   title: 'Delete the account',
+  parent: '/account/data',
   show: visit => deletionView(visit),
   async submit(visit) {
     const { site, account, origin, form } = visit;
@@ -92,7 +111,7 @@ On <strong>${timeHtml(nowOf(site) + GRACE_MS)}</strong> we delete it for good, o
 <li>your open orders are cancelled and your holds released;</li>
 <li>your name and e-mail address are replaced. The people that you dealt with keep your orders.</li>
 </ul>
-<p>Until that day, sign in and choose “Keep the account” to cancel. <a href="/account#data">Export your data</a> first if you need it.</p>
+<p>Until that day, sign in and choose “Keep the account” to cancel. <a href="/account/data">Export your data</a> first if you need it.</p>
 ${form(visit, { action: '/account/delete', submit: 'Delete the account', danger: true }, [
   field({
     ...{ name: 'name', label: `Type the name of the account: ${account.name}`, value: values?.['name'] },
@@ -100,6 +119,6 @@ ${form(visit, { action: '/account/delete', submit: 'Delete the account', danger:
   }),
   currentPassword('password', errors?.['password'], hasPassword),
 ])}
-<p><a href="/account">Back to the account</a></p>`,
+<p><a href="/account/data">Back to your data</a></p>`,
   };
 }

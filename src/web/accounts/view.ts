@@ -1,13 +1,11 @@
 import { LINK_MS } from '../../access/sessions/links.ts';
 import { findPassword } from '../../access/sessions/passwords.ts';
 import { type Html, type HtmlValue, html, timeHtml } from '../../lib/html/html.ts';
-import { countText, NAME_LENGTH_MAX } from '../../lib/text.ts';
+import { NAME_LENGTH_MAX } from '../../lib/text.ts';
 import { durationIn } from '../../lib/time.ts';
-import { type Account, limitsOfAccount } from '../../model/account.ts';
-import { isOwnPlan, type Limits, ownPlans, plans } from '../../model/plan.ts';
-import { DELETION_GRACE_DAYS } from '../../model/rules.ts';
-import { boundsTable } from '../bounds.ts';
-import { choices, field, form, notice, type PasswordName, passwordField, passwordLabels } from '../forms.ts';
+import type { Account } from '../../model/account.ts';
+import { everydayBounds } from '../bounds.ts';
+import { field, form, notice, type PasswordName, passwordField, passwordLabels } from '../forms.ts';
 import type { AccountVisit, View } from '../page.ts';
 import { doneNotice, newPasswordField, operatorHelp } from '../sessions/visits.ts';
 
@@ -28,9 +26,9 @@ export async function accountView(visit: AccountVisit, sent: Sent = {}): Promise
           isOwner && profile(visit, sent),
           email(visit, sent, hasPassword),
           password(visit, sent, hasPassword),
-          ...(isOwner ? [plan(visit, sent), await usage(visit), data(visit), deletion()] : []),
+          isOwner && (await use(visit)),
         ]
-      : [suspension(visit), isOwner && data(visit)];
+      : [suspension(visit), isOwner && exportSection(visit)];
   return {
     title: 'Account',
     styles: ['account.css'],
@@ -45,11 +43,11 @@ const done = {
   email: 'Your e-mail address is changed.',
   sent: `We sent a link to the address. Open it within ${durationIn('day', LINK_MS.confirm, 'words')} to confirm the address.`,
   password: 'Your password is changed. All other browsers are signed out.',
-  plan: 'Your plan is changed.',
   resumed: 'The deletion is cancelled. Activate your webhooks again.',
 };
 
-function section(id: string, title: string, about: HtmlValue, content: HtmlValue): Html {
+/** Returns a part of a page of the account: its content, beside what it is about. */
+export function section(id: string, title: string, about: HtmlValue, content: HtmlValue): Html {
   return html`<section class="setting" id="${id}">
 <div><h2>${title}</h2>
 <p class="hint">${about}</p></div>
@@ -88,7 +86,12 @@ function email(visit: AccountVisit, { values, errors }: Sent, hasPassword: boole
   const confirm =
     site.emailSender === undefined
       ? operatorHelp()
-      : form(visit, { action: '/account/email/confirm', submit: 'Send the link again', className: 'inline' });
+      : form(visit, {
+          action: '/account/email/confirm',
+          submit: 'Send the link again',
+          className: 'inline',
+          secondary: true,
+        });
   return section(
     'address',
     'E-mail address',
@@ -97,7 +100,7 @@ function email(visit: AccountVisit, { values, errors }: Sent, hasPassword: boole
       : 'You sign in with it. A new address counts once you open the link that we send to it.',
     html`<p>${person.email} ${badge}</p>
 ${!isConfirmed && html`<div class="part">${confirm}</div>`}
-${form(visit, { action: '/account/email', submit: 'Change the address' }, [
+${form(visit, { action: '/account/email', submit: 'Change the address', secondary: true }, [
   field({
     ...{ name: 'email', label: 'New e-mail address', type: 'email', value: values?.['email'] },
     ...{ error: errors?.['email'], autocomplete: 'email' },
@@ -113,73 +116,31 @@ function password(visit: AccountVisit, { errors }: Sent, hasPassword: boolean): 
     'Password',
     'A new password signs out all other browsers.',
     html`${!hasPassword && html`<p>You have no password yet. Choose one, so that you can sign in without a link.</p>`}
-${form(visit, { action: '/account/password', submit: hasPassword ? 'Change the password' : 'Set the password' }, [
-  // Password managers need the account of a password.
-  html`<input type="hidden" name="username" value="${visit.signedIn.person.email}" autocomplete="username">`,
-  currentPassword('current', errors?.['current'], hasPassword),
-  newPasswordField({ error: errors?.['password'] }),
-])}`,
+${form(
+  visit,
+  { action: '/account/password', submit: hasPassword ? 'Change the password' : 'Set the password', secondary: true },
+  [
+    // Password managers need the account of a password.
+    html`<input type="hidden" name="username" value="${visit.signedIn.person.email}" autocomplete="username">`,
+    currentPassword('current', errors?.['current'], hasPassword),
+    newPasswordField({ error: errors?.['password'] }),
+  ],
+)}`,
   );
 }
 
-function plan(visit: AccountVisit, { errors }: Sent): Html {
-  const { account } = visit;
-  const about = html`Requests that your keys may send to each deployment.`;
-  const current = html`<p><strong>${plans[account.plan].title}</strong>: ${limitsText(limitsOfAccount(account))}</p>`;
-  const ask = html`<p class="hint">Business has ${limitsText(plans.business.limits)}, and Enterprise the limits that you agree on. Ask the operator of the store for them.</p>`;
-  if (!isOwnPlan(account.plan))
-    return section(
-      'change-plan',
-      'Plan',
-      about,
-      html`${current}<p class="hint">Ask the operator of the store for another plan.</p>`,
-    );
-  return section(
-    'change-plan',
-    'Plan',
-    about,
-    html`${form(visit, { action: '/account/plan', submit: 'Change the plan' }, [
-      choices('radio', {
-        name: 'plan',
-        label: 'Plan',
-        error: errors?.['plan'],
-        choices: ownPlans.map(value => ({
-          value,
-          label: plans[value].title,
-          hint: limitsText(plans[value].limits),
-          checked: value === account.plan,
-        })),
-      }),
-    ])}
-${account.emailConfirmedAt === undefined && html`<p class="hint">Pro needs a confirmed e-mail address.</p>`}
-${ask}`,
-  );
+async function use(visit: AccountVisit): Promise<Html> {
+  const about = html`What you have, of what <a href="/account/plan">your plan</a> allows.`;
+  return section('use', 'In use', about, await everydayBounds(visit));
 }
 
-function limitsText({ perMinute, perDay }: Limits): string {
-  return `${countText(perMinute)} a minute and ${countText(perDay)} a day`;
-}
-
-async function usage({ site, account }: AccountVisit): Promise<Html> {
-  const about = 'What you have, of what your plan allows.';
-  return section('usage', 'Usage', about, await boundsTable(site, account));
-}
-
-function data(visit: AccountVisit): Html {
+/** Returns the button that exports the data of the account. */
+export function exportSection(visit: AccountVisit): Html {
   return section(
     'data',
-    'Your data',
+    'Export',
     'Everything that your account has on both deployments, as one JSON file.',
     form(visit, { action: '/account/export', submit: 'Export the data', className: 'inline' }),
-  );
-}
-
-function deletion(): Html {
-  return section(
-    'delete',
-    'Delete the account',
-    `You can change your mind for ${DELETION_GRACE_DAYS} days.`,
-    html`<a class="button secondary" href="/account/delete">Delete the account …</a>`,
   );
 }
 

@@ -17,6 +17,7 @@ import { beginLinks } from '../pets/parts.ts';
 /** What needs attention in a shelter today, and how to begin in a new one. */
 export const homePage = accountPage({
   path: '/shelter',
+  permission: 'read',
   title: 'Home',
   menu: 'desk',
   async show(visit) {

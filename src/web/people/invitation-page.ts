@@ -28,7 +28,7 @@ import {
 import { nowOf } from '../site.ts';
 
 /** Where a member arrives after accepting. */
-const ACCEPTED = '/shelter/animals';
+const ACCEPTED = '/shelter';
 
 /**
  * The page that an invitation opens. Opening it changes nothing, because mail scanners open links; its button accepts.

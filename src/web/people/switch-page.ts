@@ -14,6 +14,6 @@ export const switchAccountPage = accountPage({
     const chosen = signedIn.memberships.find(({ account }) => account.id === id);
     if (chosen === undefined) return undefined;
     await site.accounts.write(tx => switchAccount(tx, signedIn.session, chosen.account.id));
-    return { location: chosen.account.suspendedAt === undefined ? '/shelter/animals' : '/account' };
+    return { location: chosen.account.suspendedAt === undefined ? '/shelter' : '/account' };
   },
 });

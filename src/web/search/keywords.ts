@@ -32,10 +32,21 @@ export const sitePages: readonly Readonly<Record<'title' | 'keywords' | 'text' |
   },
   {
     title: 'Account',
-    keywords:
-      'profile name email address change password plan upgrade delete close my account export data download gdpr',
-    text: 'Change your name, e-mail address, password or plan, export your data, or delete your account.',
+    keywords: 'profile name email address change password my account',
+    text: 'Change your name, e-mail address or password, and see what you use.',
     path: '/account',
+  },
+  {
+    title: 'Plan of your account',
+    keywords: 'plan change upgrade downgrade pro free subscription my plan',
+    text: 'See and change the plan of your account.',
+    path: '/account/plan',
+  },
+  {
+    title: 'Your data',
+    keywords: 'export data download gdpr delete close remove my account privacy',
+    text: 'Export the data of your account, or delete the account.',
+    path: '/account/data',
   },
   {
     title: 'Plans',
@@ -46,7 +57,7 @@ export const sitePages: readonly Readonly<Record<'title' | 'keywords' | 'text' |
   {
     title: 'Usage',
     keywords: 'quota statistics consumption requests left remaining dashboard analytics',
-    text: 'How many requests your account has sent, by day and operation.',
+    text: 'How many requests your account has sent, by day and operation, and its bounds.',
     path: '/usage',
   },
   {

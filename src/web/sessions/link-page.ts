@@ -191,7 +191,7 @@ async function openAccount(visit: Visit, opened: Opened) {
   const session = await signInByLink(site.accounts, secret, hash, browserOf(visit), origin);
   if (session === undefined) return endedView(visit);
   const known = hash === undefined ? [] : [knownCookie(visit, knownBrowserOf(hash))];
-  return { location: homeOf(account), cookies: [sessionCookie(visit, session), ...known] };
+  return { location: homeOf(opened.memberships[0]!.account), cookies: [sessionCookie(visit, session), ...known] };
 }
 
 function endedView({ site }: Visit): View {

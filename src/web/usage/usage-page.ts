@@ -11,6 +11,7 @@ import { keyState } from '../../model/key.ts';
 import type { DeploymentName } from '../../model/schema.ts';
 import type { OutcomeName } from '../../operate/usage/counts.ts';
 import { reportRules, type Usage, type UsageReport, usageReport } from '../../operate/usage/report.ts';
+import { boundsTable } from '../bounds.ts';
 import { notice } from '../forms.ts';
 import { type AccountVisit, accountPage } from '../page.ts';
 import { nowOf } from '../site.ts';
@@ -52,7 +53,10 @@ ${
   byDay.total.requests === 0
     ? emptyView(keys.some(key => key.deployment === deployment && keyState(key, now) === 'active'))
     : html`${hoursView(byHour, visit, hours)}${daysView(byDay)}${keysView(byDay, names)}`
-}`,
+}
+<h2 id="bounds">Bounds</h2>
+<p class="quiet">What the account has, of what its plan allows.</p>
+${await boundsTable(site, account)}`,
     };
   },
 });

@@ -46,7 +46,7 @@ export const webhooksPage = accountPage({
   path: PATH,
   permission: 'developers',
   title: 'Webhooks',
-  menu: 'account',
+  menu: 'developers',
   async show(visit) {
     const on = onDeployment(visit);
     if (on === undefined) return undefined;
