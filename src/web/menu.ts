@@ -1,5 +1,5 @@
-import { type Html, html } from '../lib/html/html.ts';
 import type { SignedIn } from '../access/sessions/session.ts';
+import { type Html, html } from '../lib/html/html.ts';
 import type { Account } from '../model/account.ts';
 import { allows } from '../model/roles.ts';
 import type { Menu, WebPage } from './page.ts';

@@ -203,7 +203,7 @@ describe('people, where the store sends e-mail', { skip: skipBrowser }, () => {
     await guest.getByLabel('Your name').fill('מתנדבת');
     await guest.getByLabel('Choose a password').fill(PASSWORD);
     await guest.getByRole('button', { name: 'Join' }).click();
-    await guest.waitForURL('**/shelter/**');
+    await guest.waitForURL('**/shelter');
     await mailTo(email, /joined your account/);
     const person = await findPersonByEmail(service.app.databases.production, 'volunteer@example.org');
     assert.notEqual(person?.emailConfirmedAt, undefined, 'the link in the e-mail confirms the address');
