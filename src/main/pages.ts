@@ -36,8 +36,9 @@ import { animalPage } from '../web/pets/animal-page.ts';
 import { cardPage } from '../web/pets/card-page.ts';
 import { confirmMessagePage } from '../web/pets/confirm-page.ts';
 import { animalHistoryPage } from '../web/pets/history-page.ts';
+import { newAnimalPage, ownAnimalPage } from '../web/pets/form-pages.ts';
 import { animalsPage } from '../web/pets/list-page.ts';
-import { deleteAnimalPage, newAnimalPage, ownAnimalPage, ownAnimalsPage } from '../web/pets/shelter-pages.ts';
+import { deleteAnimalPage, ownAnimalsPage } from '../web/pets/shelter-pages.ts';
 import { ownPhotoPages } from '../web/photos/own-photos.ts';
 import {
   collectionPage,

@@ -10,7 +10,7 @@ interface Field {
   readonly name: string;
   readonly label: HtmlValue;
   /** The type of the input; `text` by default. */
-  readonly type?: 'text' | 'email' | 'number' | 'search' | 'datetime-local';
+  readonly type?: 'text' | 'email' | 'number' | 'search' | 'datetime-local' | 'date';
   readonly value?: string | number | null | undefined;
   /** The valid values, shown below the label. */
   readonly hint?: HtmlValue;
@@ -18,10 +18,21 @@ interface Field {
   readonly error?: string | undefined;
   /** The kind of value for autofill: `email`, `new-password`, … (HTML Standard). */
   readonly autocomplete?: string;
-  readonly optional?: true;
+  /** Whether it may be empty; `unmarked` if its label does not say so, because nearly all fields of the form may. */
+  readonly optional?: true | 'unmarked';
   readonly maxLength?: number;
   readonly min?: number;
   readonly max?: number;
+  /** The keyboard that a phone shows. */
+  readonly inputMode?: 'decimal' | 'numeric';
+  /** The label of the enter key of that keyboard. */
+  readonly enterKeyHint?: 'next';
+  /** Whether the direction of the text is that of its first letter. */
+  readonly dir?: 'auto';
+  /** The id of the `datalist` with suggestions. */
+  readonly list?: string;
+  /** The height of a field for several lines; 6 by default. */
+  readonly rows?: number;
 }
 
 /** The labels of password fields by name. No page repeats a password. */
@@ -70,17 +81,16 @@ function input({
   hint,
   error,
   ...rest
-}: Omit<Field, 'type'> & { type?: Field['type'] | 'password' }): Html {
-  const described = [hint !== undefined && `${name}-hint`, error !== undefined && `${name}-error`].filter(Boolean);
-  const { autocomplete = 'off', optional, maxLength, min, max } = rest;
+}: Omit<Field, 'type' | 'rows'> & { type?: Field['type'] | 'password' }): Html {
+  const { autocomplete = 'off', optional, maxLength, min, max, inputMode, enterKeyHint, dir, list } = rest;
   return html`<div class="field">
-<label for="${name}">${label}${optional && html` <span class="quiet">(optional)</span>`}</label>
-${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}
-<input id="${name}" name="${name}" type="${type}" value="${value ?? ''}" autocomplete="${autocomplete}"${!optional && html` required`}${
-    maxLength !== undefined && html` maxlength="${maxLength}"`
-  }${min !== undefined && html` min="${min}"`}${max !== undefined && html` max="${max}"`}${
-    described.length > 0 && html` aria-describedby="${described.join(' ')}"`
-  }${error !== undefined && html` aria-invalid="true"`}>
+${labelView(name, label, optional)}
+${hint && hintText(name, hint)}
+<input id="${name}" name="${name}" type="${type}" value="${value ?? ''}" autocomplete="${autocomplete}"${attributes({
+    ...{ required: !optional, maxlength: maxLength, min, max },
+    ...{ inputmode: inputMode, enterkeyhint: enterKeyHint, dir, list },
+    ...((hint || error) && description(name, hint, error)),
+  })}>
 ${errorText(name, error)}
 </div>`;
 }
@@ -90,18 +100,47 @@ export function textArea({
   name,
   label,
   value,
+  hint,
   error,
   optional,
   maxLength,
-}: Pick<Field, 'name' | 'label' | 'value' | 'error' | 'optional' | 'maxLength'>): Html {
+  rows = 6,
+}: Pick<Field, 'name' | 'label' | 'value' | 'hint' | 'error' | 'optional' | 'maxLength' | 'rows'>): Html {
   return html`<div class="field">
-<label for="${name}">${label}${optional && html` <span class="quiet">(optional)</span>`}</label>
-<textarea id="${name}" name="${name}" rows="6"${!optional && html` required`} dir="auto"${maxLength !== undefined && html` maxlength="${maxLength}"`}${
-    error !== undefined && html` aria-describedby="${name}-error" aria-invalid="true"`
-  }>
+${labelView(name, label, optional)}
+${hint && hintText(name, hint)}
+<textarea id="${name}" name="${name}" rows="${rows}"${attributes({
+    ...{ required: !optional, dir: 'auto', maxlength: maxLength },
+    ...((hint || error) && description(name, hint, error)),
+  })}>
 ${value ?? ''}</textarea>
 ${errorText(name, error)}
 </div>`;
+}
+
+function labelView(name: string, label: HtmlValue, optional?: Field['optional']): Html {
+  return html`<label for="${name}">${label}${optional === true && html` <span class="quiet">(optional)</span>`}</label>`;
+}
+
+function hintText(name: string, hint: HtmlValue): Html {
+  return html`<p class="hint" id="${name}-hint">${hint}</p>`;
+}
+
+/** Returns the attributes that connect a field with its hint and its error. */
+function description(name: string, hint: HtmlValue, error: string | undefined) {
+  const ids = `${hint ? `${name}-hint ` : ''}${error === undefined ? '' : `${name}-error`}`;
+  return { 'aria-describedby': ids.trimEnd(), 'aria-invalid': error === undefined ? undefined : 'true' };
+}
+
+/** Returns attributes by their names, which come from code only; omits those that are `undefined` or `false`. */
+function attributes(values: Readonly<Record<string, string | number | boolean | undefined>>): Html[] {
+  const shown: Html[] = [];
+  for (const name in values) {
+    const value = values[name];
+    if (value !== undefined && value !== false)
+      shown.push(value === true ? html` ${name}` : html` ${name}="${String(value)}"`);
+  }
+  return shown;
 }
 
 /** Returns the error of a field, to which `aria-describedby` refers; `undefined` if it has none. */
@@ -133,23 +172,52 @@ export function select({
   choices,
   error,
   required,
-}: {
-  name: string;
-  label: string;
-  hint?: HtmlValue;
-  choices: readonly Choice[];
-  error?: string | undefined;
-  required?: true;
-}): Html {
-  const described = [hint !== undefined && `${name}-hint`, error !== undefined && `${name}-error`].filter(Boolean);
+}: Pick<Field, 'name' | 'label' | 'hint' | 'error'> & { choices: readonly Choice[]; required?: true }): Html {
   return html`<div class="field">
 <label for="${name}">${label}</label>
-${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}
-<select id="${name}" name="${name}"${required && html` required`}${
-    described.length > 0 && html` aria-describedby="${described.join(' ')}"`
-  }${error !== undefined && html` aria-invalid="true"`}>${choices.map(
+${hint && hintText(name, hint)}
+<select id="${name}" name="${name}"${attributes({ required, ...((hint || error) && description(name, hint, error)) })}>${choices.map(
     ({ value, label, checked }) => html`<option value="${value}"${checked && html` selected`}>${label}</option>`,
   )}</select>
+${errorText(name, error)}
+</div>`;
+}
+
+/** Returns radio buttons in one row, for a few short answers. */
+export function answerButtons({
+  name,
+  label,
+  choices,
+  hint,
+  error,
+}: Pick<Field, 'name' | 'label' | 'hint' | 'error'> & { choices: readonly Choice[] }): Html {
+  return html`<div class="field answer" id="${name}" role="radiogroup" aria-labelledby="${name}-label"${attributes(
+    description(name, hint, error),
+  )}>
+<span class="label" id="${name}-label">${label}</span>
+${hint && hintText(name, hint)}
+<div class="buttons">${choices.map(
+    ({ value, label, checked }) =>
+      html`<label><input type="radio" name="${name}" value="${value}"${checked && html` checked`}><span>${label}</span></label>`,
+  )}</div>
+${errorText(name, error)}
+</div>`;
+}
+
+/** Returns a checkbox. @param off the value that the form sends if it is not checked */
+export function checkbox({
+  name,
+  label,
+  value,
+  off,
+  checked,
+  error,
+}: Pick<Field, 'name' | 'label' | 'error'> & { value: string; off: string; checked: boolean }): Html {
+  return html`<div class="field"><input type="hidden" name="${name}" value="${off}">
+<label class="choice"><input id="${name}" type="checkbox" name="${name}" value="${value}"${attributes({
+    checked,
+    ...(error && description(name, undefined, error)),
+  })}> <span>${label}</span></label>
 ${errorText(name, error)}
 </div>`;
 }
@@ -189,7 +257,7 @@ export function form(
   return html`<form method="post" action="${action}" class="${className}">
 ${visit.tokenField()}
 ${fields}
-<button${danger && html` class="danger"`}${secondary && html` class="secondary"`}${visit.isReadOnly && html` disabled`}>${submit}</button>
+<button${attributes({ class: danger ? 'danger' : secondary && 'secondary', disabled: visit.isReadOnly })}>${submit}</button>
 </form>`;
 }
 

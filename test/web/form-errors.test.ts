@@ -87,8 +87,8 @@ describe('a form with errors', { skip: skipBrowser }, () => {
     const page = await (await signedIn(service)).newPage(browser);
     await page.goto(`${origin}/shelter/animals/new`);
     await sendUnchecked(page, 'Save');
-    await requireSummary(page, { name: /required|character/, categoryId: /Choose a category/ });
-    assert.match((await page.locator('.errors').textContent())!, /Name is required\..*Category: Choose a category/);
+    await requireSummary(page, { name: /Name is required/, categoryId: /Choose a kind/ });
+    assert.match((await page.locator('.errors').textContent())!, /Kind: Choose a kind\..*Name is required\./);
     await page.goto(`${origin}/shelter/organization`);
     await page.getByLabel('Website').fill('nowhere');
     await sendUnchecked(page, 'Publish');

@@ -65,32 +65,31 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
       await page.goto(`${origin}/shelter/animals`);
       await follow(page.getByRole('link', { name: 'Add an animal' }));
       await page.locator('[name="name"]').fill(HOSTILE);
-      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByRole('button', { name: 'Save', exact: true }).click();
       assert.equal(await page.locator('#categoryId:invalid').count(), 1);
-      await page.getByLabel('Category').selectOption('Cat');
-      await page.locator('[name="goodWith/dogs"]').selectOption('yes');
-      await page.locator('[name="goodWith/cats"]').selectOption('no');
-      await page.locator('[name="traits/vaccinated"]').selectOption('unknown');
+      await page.getByLabel('Kind').selectOption('Cat');
+      const answers = (name: string) => page.getByRole('radiogroup', { name });
+      await answers('Good with dogs').getByRole('radio', { name: 'Yes' }).check();
+      await answers('Good with cats').getByRole('radio', { name: 'No', exact: true }).check();
       await page.locator('[name="tags"]').fill('calm\nplayful');
-      await follow(page.getByRole('button', { name: 'Save' }));
-      await follow(page.getByRole('link', { name: HOSTILE, exact: true }));
-      const id = Number(page.url().split('/').at(-1));
+      await follow(page.getByRole('button', { name: 'Save', exact: true }));
+      const id = Number(/(\d+)\?saved=new$/.exec(page.url())?.[1]);
       for (const [name, value] of [
         ['goodWith/dogs', 'yes'],
         ['goodWith/cats', 'no'],
-        ['traits/vaccinated', 'unknown'],
         ['goodWith/children', ''],
       ] as const)
-        assert.equal(await page.locator(`[name="${name}"]`).inputValue(), value, name);
-      await page.locator('[name="goodWith/dogs"]').selectOption('');
-      await follow(page.getByRole('button', { name: 'Save' }));
+        assert.equal(await page.locator(`[name="${name}"]:checked`).inputValue(), value, name);
+      await answers('Good with dogs').getByRole('radio', { name: 'Unknown' }).check();
+      await follow(page.getByRole('button', { name: 'Save', exact: true }));
+      await page.getByText('The animal is saved.').waitFor();
 
       const { body } = await send(`${service.urls.production}/pets?id=${id}&view=full`, {
         key: await service.newKey({ accountId: person.accountId, deployment: 'production' }),
       });
       assert.deepEqual(
         [body[0].name, body[0].categoryId, body[0].goodWith, body[0].traits, body[0].tags],
-        [HOSTILE, 2, { cats: 'no' }, { vaccinated: 'unknown' }, ['calm', 'playful']],
+        [HOSTILE, 2, { dogs: 'unknown', cats: 'no' }, undefined, ['calm', 'playful']],
       );
       await page.context().close();
     });
@@ -105,12 +104,13 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
     const page = await person.newPage(browser);
     const path = `${origin}/shelter/animals/${id}`;
     await page.goto(path);
-    await page.locator('[name="birthDate"]').fill('yesterday');
+    await page.locator('[name="typedAge"]').fill('yesterday');
     await page.locator('[name="name"]').fill('Max');
     await follow(page.getByRole('button', { name: 'Save' }));
-    assert.match((await page.locator('[id="birthDate-error"]').textContent())!, /^Must be a date/);
+    assert.match((await page.locator('[id="typedAge-error"]').textContent())!, /^Must be an age such as 2 years/);
     assert.equal(await page.locator('[name="name"]').inputValue(), 'Max');
     assert.equal((await read(id)).name, 'Rex');
+    await page.locator('[name="typedAge"]').fill('');
     await page.locator('[name="birthDate"]').fill('2024-05-01');
     await follow(page.getByRole('button', { name: 'Save' }));
     assert.deepEqual([(await read(id)).name, (await read(id)).description], ['Max', description]);
@@ -137,11 +137,13 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
       const { status, headers } = await person.submit('/shelter/animals/new', form);
       return [status, headers['location']];
     };
-    assert.deepEqual(await add('Twice'), [303, '/shelter/animals?saved=yes']);
-    assert.deepEqual(await add('Twice'), [303, '/shelter/animals?saved=before']);
-    assert.deepEqual(await add('Other'), [303, '/shelter/animals?saved=yes']);
-    const list = (await person.open('/shelter/animals?saved=before')).text;
-    assert.match(list, /The animal was saved before. To add another animal like this one/);
+    const [, first] = (await add('Twice')) as [number, string];
+    assert.match(first, /^\/shelter\/animals\/\d+\?saved=new$/);
+    const again = first.replace('new', 'before');
+    assert.deepEqual(await add('Twice'), [303, again]);
+    assert.match((await person.open(again)).text, /was saved before, so nothing has changed/);
+    assert.notEqual((await add('Other'))[1], first);
+    const list = (await person.open('/shelter/animals')).text;
     assert.equal(list.match(/<bdi>(Twice|Other)</g)!.length, 2);
   });
 
@@ -219,9 +221,8 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
     assert.deepEqual(await save('99.50', 'kwd'), ['99.50', 99_500, 'KWD']);
     assert.deepEqual(await save('1500', 'JPY'), ['99.500', 1500, 'JPY']);
     for (const [amount, currency, error] of [
-      ['1500.5', 'JPY', 'Must be an amount such as 12500, with at most 0 decimals.'],
-      ['1,500', 'EUR', 'Must be an amount such as 125.00, with at most 2 decimals.'],
-      ['', 'EUR', 'Must be an amount such as 125.00, with at most 2 decimals.'],
+      ['1500.5', 'JPY', 'Must be an amount such as 12500, without decimals.'],
+      ['1.500', 'EUR', 'Must be an amount such as 125.00, with at most 2 decimals.'],
     ] as const) {
       await save(amount, currency);
       assert.equal(await page.locator('[id="price/amount-error"]').textContent(), error);
@@ -229,7 +230,7 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
     }
     await save('1', 'E1');
     await page.locator('[id="price/currency-error"]').waitFor();
-    assert.deepEqual(await save('', ''), ['1500', null, null]);
+    assert.deepEqual(await save('', 'JPY'), ['1500', null, null]);
     await page.context().close();
   });
 
@@ -318,7 +319,7 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
     await page.locator('[name="name"]').fill('Max');
     const file = (name: string, buffer: Buffer) => ({ name, buffer, mimeType: 'image/png' });
     await page
-      .getByLabel('Add photos')
+      .getByLabel('Choose photos')
       .setInputFiles([
         file('1.png', first!),
         file(HOSTILE, Buffer.from('no photo at all')),
@@ -362,8 +363,9 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
     const page = await person.newPage(browser, { viewport: { width: 320, height: 800 }, colorScheme: 'dark' });
     await page.goto(`${origin}/shelter/organization`);
     const file = { name: 'yard.png', buffer: await image('png', { color: '#1a1' }), mimeType: 'image/png' };
-    await page.getByLabel('Add photos').setInputFiles([file]);
+    await page.getByLabel('Choose photos').setInputFiles([file]);
     await page.getByText('Photos added: 1.').waitFor();
+    await page.getByText('Change photo 1').click();
     await page.getByLabel('What photo 1 shows').fill('Our yard');
     await follow(page.getByRole('button', { name: 'Save photo 1' }));
     assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 320);
@@ -373,6 +375,7 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
     assert.match((await page.locator('meta[property="og:image"]').getAttribute('content'))!, /\/photos\/.*\/600\.jpg$/);
     assert.deepEqual(await violationsOn(page), []);
     await page.goto(`${origin}/shelter/organization`);
+    await page.getByText('Change photo 1').click();
     await follow(page.getByRole('button', { name: 'Delete photo 1' }));
     assert.equal((await send(url, { key })).body.photos, undefined);
     await page.context().close();
@@ -423,7 +426,7 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
     const buffer = Buffer.concat([Buffer.from('\0\0\0\x24ftypheic\0\0\0\0mif1'), Buffer.alloc(800_000)]);
     const page = await person.newPage(browser);
     await page.goto(`${origin}/shelter/animals/${id}`);
-    await page.getByLabel('Add photos').setInputFiles({ name: 'IMG.HEIC', buffer, mimeType: 'image/jpeg' });
+    await page.getByLabel('Choose photos').setInputFiles({ name: 'IMG.HEIC', buffer, mimeType: 'image/jpeg' });
     await page.getByText('This is a HEIC photo, as iPhones take them. Send it as JPEG').waitFor();
     await page.context().close();
   });
@@ -455,6 +458,7 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
     ]);
     const page = await person.newPage(browser, { javaScriptEnabled: false });
     await page.goto(`${origin}/shelter/animals/${id}`);
+    await page.getByText('Change photo 2').click();
     await page.getByLabel('What photo 2 shows').fill(HOSTILE);
     await page.getByLabel('Position of photo 2').fill('1');
     await follow(page.getByRole('button', { name: 'Save photo 2' }));
@@ -462,6 +466,7 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
       ['b', HOSTILE],
       ['a', undefined],
     ]);
+    await page.getByText('Change photo 2').click();
     await follow(page.getByRole('button', { name: 'Delete photo 2' }));
     assert.deepEqual(await stored(), [['b', HOSTILE]]);
     await page.context().close();
@@ -507,7 +512,7 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
     assert.equal((await stranger.open(`/shelter/animals/${id}`)).status, 404);
     assert.equal((await stranger.submit(`/shelter/animals/${id}`, { name: 'Mine' })).status, 404);
     const refused = (await person.submit('/shelter/animals/new', { name: 'Rex', categoryId: '0' })).text;
-    assert.match((await person.submit('/shelter/animals/new', { name: 'Rex' })).text, /Choose a category\./);
+    assert.match((await person.submit('/shelter/animals/new', { name: 'Rex' })).text, /Choose a kind\./);
     assert.match(
       refused,
       /<select id="categoryId" name="categoryId" required aria-describedby="categoryId-error" aria-invalid/,
@@ -516,7 +521,7 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
     assert.match(refused, /<option value="pending">Reserved</);
     assert.match(refused, /<select id="status" name="status"><option value="available"/);
     for (const [field, error] of [
-      ['name', 'name is required.'],
+      ['name', 'Name is required.'],
       ['videos', 'Must be a URL that begins with https:// or http://.'],
       ['microchips', 'Must be 15 digits, or 9 or 10 letters and digits, such as 276098102345678.'],
     ]) {

@@ -1,90 +1,157 @@
-import { decimalsOf, majorUnits, minorUnits } from '../../lib/currency.ts';
-import type { Html } from '../../lib/html/html.ts';
+import { createHash } from 'node:crypto';
+import { decimalsOf, majorUnits } from '../../lib/currency.ts';
 import type { FieldError, Problem } from '../../lib/http/problem.ts';
 import { type FullPet, NewPet } from '../../model/pet.ts';
-import { field, select } from '../forms.ts';
 import type { FormErrors } from '../page.ts';
 import { SchemaForm, type Texts, wordsOf } from '../schema-form.ts';
+import { groupsOf, keptFields, placedLabel, TYPED_AGE } from './form-groups.ts';
 import { statusNames } from './parts.ts';
-import { traitNames, valueName } from './trait-names.ts';
+import { valueName } from './trait-names.ts';
+import { birthDateAt, parseFee, parseWeight, weightText } from './typed-values.ts';
 
-const petForm = new SchemaForm(NewPet, {
-  labelOf,
-  valueName: (value, path) =>
-    (statusNames as Record<string, string>)[value] ?? (path.at(-1) === 'unit' ? value : wordsOf(valueName(value))),
-  areas: ['description'],
-  required: ['name', 'status'],
-});
+/** The form of an animal: the fields that callers of the API write, and an age in words. */
+export const petForm = new SchemaForm(
+  { properties: { ...NewPet.properties, [TYPED_AGE]: { type: 'string' } } },
+  {
+    labelOf: path => placedLabel(path.join('/')),
+    valueName: value => (statusNames as Record<string, string>)[value] ?? wordsOf(valueName(value)),
+    codecs: { weight: { print: weightText, parse: parseWeight } },
+    hints: {},
+    unmarked: true,
+    required: ['name', 'status'],
+  },
+);
 
 const AMOUNT = 'price/amount';
 const CURRENCY = 'price/currency';
 
-/** Returns the texts that the form shows of an animal. Its price is in whole units, such as 125.00. */
-export function textsOf(pet: Partial<FullPet>): Texts {
+/**
+ * Returns the texts that the form shows of an animal. Its price is in whole units, such as 125.00.
+ * @param currency the currency of an animal without a price
+ */
+export function textsOf(pet: Partial<FullPet>, currency = ''): Texts {
   const { price } = pet;
-  return { ...petForm.textsOf(pet), ...(price && { [AMOUNT]: majorUnits(price.amount, price.currency) }) };
+  const fee = price === undefined ? '' : majorUnits(price.amount, price.currency);
+  return { ...petForm.textsOf(pet), [AMOUNT]: fee, [CURRENCY]: price?.currency ?? currency };
 }
 
+/** Returns the texts of the first form for another animal of the same litter. */
+export function textsLike(pet: FullPet, currency: string): Texts {
+  const texts = textsOf(pet, currency);
+  const kept = keptFields.map(name => [name, texts[name] ?? ''] as const);
+  return { ...textsOf({ status: 'available' }, texts[CURRENCY]), ...Object.fromEntries(kept) };
+}
+
+/** Returns the submitted texts. The notes about special needs are one line in the API. */
 export function textsIn(form: URLSearchParams): Texts {
-  return petForm.textsIn(form);
+  const texts = petForm.textsIn(form);
+  return { ...texts, specialNeedsNotes: (texts['specialNeedsNotes'] ?? '').replaceAll(/\s*\n\s*/g, ' ') };
 }
 
-/** Returns the changed values, as `SchemaForm` does. The amount of a price depends on the decimals of its currency. */
-export function changesIn(sent: Texts, shown: Texts): Record<string, unknown> {
-  const patch = petForm.changesIn(sent, shown);
-  if (patch['price'] == null) return patch;
+/**
+ * Returns the changed values, as `SchemaForm` does. An age replaces the date of birth, and a fee has its currency.
+ * @param now in milliseconds since the Unix epoch
+ */
+export function changesIn(sent: Texts, shown: Texts, now: number): Record<string, unknown> {
+  const { [TYPED_AGE]: age, price: _, ...patch } = petForm.changesIn(sent, shown);
+  return { ...patch, ...(age != null && birthOf(sent, shown, now)), ...priceIn(sent, shown) };
+}
+
+/** Returns the date of birth of an age. An invalid age is passed on as text, so that it is rejected as a date. */
+function birthOf(sent: Texts, shown: Texts, now: number) {
+  const hasBoth = sent['birthDate'] !== '' && sent['birthDate'] !== shown['birthDate'];
+  const birthDate = hasBoth ? undefined : birthDateAt(sent[TYPED_AGE]!, now);
+  return { birthDate: birthDate ?? sent[TYPED_AGE], birthDatePrecision: 'estimated' };
+}
+
+/** Returns the price, if it has changed. Without an amount, there is none: the form suggests a currency. */
+function priceIn(sent: Texts, shown: Texts): { price?: unknown } {
   const [text, currency] = [sent[AMOUNT]!.trim(), sent[CURRENCY]!.trim().toUpperCase()];
-  const amount = isCurrency(currency) ? minorUnits(text, currency) : undefined;
-  // An invalid amount is passed on as text, so that it is rejected beside its field.
-  return { ...patch, price: { amount: amount ?? text, currency } };
+  if (text === shown[AMOUNT] && (text === '' || currency === shown[CURRENCY])) return {};
+  if (text === '') return { price: null };
+  const isKnown = isCurrency(currency);
+  const fee = parseFee(text, isKnown ? currency : 'USD');
+  // An invalid amount or currency is passed on, so that it is rejected beside its field.
+  return { price: { amount: fee?.amount ?? text, currency: isKnown && fee ? fee.currency : currency } };
 }
 
-/** Returns the errors of a form in the form in which the page lists them. */
+/** Returns the errors of a form in the order of its fields, as the page lists them. */
 export function errorsOf(texts: Texts, problem: Problem | undefined): FormErrors {
-  return petForm.errorsOf(problem && { message: problem.message, errors: worded(texts, problem.errors) });
-}
-
-/** Returns the fields of an animal, each with its error beside it. @param categories the choices of its category */
-export function petFieldsView(
-  texts: Texts,
-  categories: readonly { readonly id: number; readonly name: string }[],
-  errors: readonly FieldError[] = [],
-): Html {
-  return petForm.fieldsView(texts, worded(texts, errors), {
-    categoryId({ name, label, value, error }) {
-      const choices = categories.map(one => ({
-        value: String(one.id),
-        label: one.name,
-        checked: String(one.id) === value,
-      }));
-      // Without an empty choice, browsers would send the first category.
-      const none = value === '' ? [{ value, label: 'Choose one' }] : [];
-      return select({ name, label, error, choices: [...none, ...choices], required: true });
-    },
-    [AMOUNT]: shown => field({ ...shown, optional: true, hint: 'As people pay it: 125.00 or 125.' }),
-    [CURRENCY]: shown => field({ ...shown, optional: true, hint: 'Three letters, such as EUR or USD.', maxLength: 3 }),
-  });
+  const errors = petForm.errorsOf(problem && { message: problem.message, errors: worded(texts, problem.errors) });
+  const order = groupsOf(petForm.names).flatMap(({ fields }) => fields.map(({ field }) => field));
+  return Object.fromEntries(['', ...order].flatMap(name => (errors[name] ? [[name, errors[name]]] : [])));
 }
 
 /** Returns the errors in the terms of the form, if they differ from those of the API. */
-function worded(texts: Texts, errors: readonly FieldError[] = []): FieldError[] {
-  const currency = texts[CURRENCY] ?? '';
-  const example = majorUnits(12_500, isCurrency(currency) ? currency : 'EUR');
-  const decimals = isCurrency(currency) ? decimalsOf(currency) : 2;
+export function worded(texts: Texts, errors: readonly FieldError[] = []): FieldError[] {
   return errors.map(error => {
-    if (error.path === '/categoryId' && texts['categoryId'] === '') return { ...error, message: 'Choose a category.' };
-    if (error.path !== `/${AMOUNT}`) return error;
-    return { ...error, message: `Must be an amount such as ${example}, with at most ${decimals} decimals.` };
+    const [, name = ''] = error.path.split('/');
+    const { path, message } = (wordings[error.path.slice(1)] ?? wordings[name])?.(texts) ?? {};
+    return { ...error, path: path ?? error.path, message: message ?? error.message };
   });
 }
+
+type Wording = (texts: Texts) => Partial<Pick<FieldError, 'path' | 'message'>> | undefined;
+
+/** The errors that a form explains in its own words, by field. */
+const wordings: Readonly<Record<string, Wording>> = {
+  categoryId: ({ categoryId }) => (categoryId === '' ? { message: 'Choose a kind.' } : undefined),
+  weight: () => ({ message: 'Must be a weight with its unit, such as 12 lb or 5.5 kg, and more than zero.' }),
+  birthDate: ({ [TYPED_AGE]: age = '', birthDate = '' }) => {
+    if (age === '') return undefined;
+    const isAge = birthDate !== '' && birthDateAt(age, 0) !== undefined;
+    const message = isAge
+      ? 'Enter the age or the date of birth, not both.'
+      : 'Must be an age such as 2 years, 5 months or 8 weeks.';
+    return { path: `/${TYPED_AGE}`, message };
+  },
+  [CURRENCY]: () => ({ message: 'Must be three letters, such as USD.' }),
+  [AMOUNT]: ({ [CURRENCY]: currency = '' }) => {
+    const known = isCurrency(currency) ? currency : 'USD';
+    const decimals = decimalsOf(known);
+    const shown = decimals === 0 ? 'without decimals' : `with at most ${decimals} decimals`;
+    return { message: `Must be an amount such as ${majorUnits(12_500, known)}, ${shown}.` };
+  },
+};
 
 function isCurrency(text: string): boolean {
   return /^[A-Z]{3}$/.test(text);
 }
 
-function labelOf([name, member]: readonly string[]): string | undefined {
-  if (member === undefined) return name === 'categoryId' ? 'Category' : traitNames[name!];
-  const trait = traitNames[member] ?? traitNames[`${name}${member[0]!.toUpperCase()}${member.slice(1)}`];
-  if (trait === undefined) return undefined;
-  return name === 'traits' ? trait : `${wordsOf(name!)}: ${trait.toLowerCase()}`;
+/**
+ * Returns a short hash of each text that a form shows. The form sends it back, so that a later version of the animal can
+ * be merged with the entries.
+ */
+export function hashesOf(texts: Texts): string {
+  return petForm.names.flatMap(name => (texts[name] ? [`${name} ${hashOf(texts[name])}`] : [])).join(',');
+}
+
+/** The entries of a form that was opened with an older version of the animal. */
+interface Merged {
+  readonly texts: Texts;
+  /** The fields that someone else changed too: the entry is kept, and the error names the other value. */
+  readonly conflicts: readonly FieldError[];
+}
+
+/** Merges the entries of a form with the current version of the animal. @param shown the result of `hashesOf` */
+export function mergedTexts(sent: Texts, current: Texts, shown: string | null): Merged {
+  if (shown === null) return { texts: sent, conflicts: [] };
+  const hashes = new Map(shown.split(',').map(one => one.split(' ') as [string, string]));
+  const isChanged = (name: string, text = '') => (text === '' ? undefined : hashOf(text)) !== hashes.get(name);
+  const texts: Record<string, string> = { ...current };
+  const conflicts: FieldError[] = [];
+  for (const name of petForm.names) {
+    const [entry = '', other = ''] = [sent[name], current[name]];
+    if (!isChanged(name, entry)) continue;
+    texts[name] = entry;
+    if (!isChanged(name, other) || hashOf(entry) === hashOf(other)) continue;
+    const message =
+      other === '' ? 'Someone else removed this.' : `Someone else changed this to “${petForm.shownText(name, other)}”.`;
+    conflicts.push({ path: `/${name}`, code: 'conflict', message });
+  }
+  return { texts, conflicts };
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text.replaceAll(/\r\n?/g, '\n')).digest('base64url').slice(0, 8);
 }

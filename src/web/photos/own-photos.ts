@@ -3,6 +3,7 @@ import { type Html, html } from '../../lib/html/html.ts';
 import { Problem } from '../../lib/http/problem.ts';
 import { prefersHtml } from '../../lib/http/server/accept.ts';
 import { BodyReader } from '../../lib/http/server/validation.ts';
+import { capitalized } from '../../lib/text.ts';
 import { problem } from '../../model/errors.ts';
 import {
   PHOTO_BYTES_MAX,
@@ -158,31 +159,47 @@ export function ownPhotosView(visit: AccountVisit, { name, etag, photos = [] }: 
   const known = html`<input type="hidden" name="etag" value="${etag}">`;
   return html`<section id="photos" aria-labelledby="photos-title">
 <h2 id="photos-title">Photos</h2>
-${photos.length > 0 && html`<p class="hint">The photo at position 1 is the main photo.</p>`}
+${photos.length > 1 && html`<p class="hint">The first photo is the main photo.</p>`}
 <ul class="gallery">${photos.map((photo, index) => {
     const action = `${path}/${photo.id}`;
     const field = `photo-${index + 1}`;
     return html`<li data-photo="${photo.id}">${photoView(name, photo, 300, 'lazy', 'photo')}
-${form(visit, { action, submit: `Save photo ${index + 1}` }, [
+<details><summary>Change photo ${index + 1}</summary>
+${form(visit, { action, submit: `Save photo ${index + 1}`, secondary: true }, [
   known,
-  html`<div class="field"><label for="${field}-alt">What photo ${index + 1} shows</label><input id="${field}-alt" name="alt" value="${photo.alt ?? ''}" autocomplete="off"></div>`,
-  html`<div class="field"><label for="${field}-position">Position of photo ${index + 1}</label><input id="${field}-position" name="position" type="number" min="1" max="${PHOTOS_MAX}" value="${index + 1}" required></div>`,
+  html`<div class="field"><label for="${field}-alt">What photo ${index + 1} shows</label><input id="${field}-alt" name="alt" value="${photo.alt ?? ''}" autocomplete="off" dir="auto"></div>`,
+  html`<div class="field"><label for="${field}-position">Position of photo ${index + 1}</label><input id="${field}-position" name="position" type="number" inputmode="numeric" min="1" max="${PHOTOS_MAX}" value="${index + 1}" required></div>`,
 ])}
-${form(visit, { action, submit: `Delete photo ${index + 1}`, danger: true }, html`${known}<input type="hidden" name="delete" value="yes">`)}</li>`;
+${form(visit, { action, submit: `Delete photo ${index + 1}`, danger: true }, html`${known}<input type="hidden" name="delete" value="yes">`)}</details></li>`;
   })}</ul>
 ${addView(visit, path, photos, noun)}
 </section>`;
 }
 
-function addView(visit: AccountVisit, path: string, photos: readonly Photo[], noun: string): Html {
+/**
+ * Returns the place for the photos of an animal that is not saved yet: its next page takes them. The script keeps the
+ * chosen photos until then.
+ * @param sentTo the address that takes the photos that were chosen for another animal, which is saved now
+ */
+export function photosLaterView(sentTo?: string): Html {
+  return html`<section id="photos" aria-labelledby="photos-title">
+<h2 id="photos-title">Photos</h2>
+<div id="choose-photos" data-bytes-max="${PHOTO_BYTES_MAX}" data-photos-max="${PHOTOS_MAX}" data-types="${photoTypes.join(',')}"${
+    sentTo !== undefined && html` data-url="${sentTo}"`
+  }><p class="hint">Save first. The next page takes the photos.</p></div>
+</section>`;
+}
+
+function addView(visit: AccountVisit, path: string, photos: readonly Photo[], noun: string): Html | undefined {
+  if (visit.isReadOnly) return undefined;
   if (photos.length >= PHOTOS_MAX) {
     return html`<p>The ${noun} has ${PHOTOS_MAX} photos, the maximum. Delete a photo to add another.</p>`;
   }
   return html`<form method="post" action="${path}" enctype="multipart/form-data" class="stacked" id="add-photos" data-bytes-max="${PHOTO_BYTES_MAX}">
 ${visit.tokenField()}
 <div class="field"><label for="photo-file">Add a photo</label>
-<p class="hint" id="photo-file-hint">JPEG, PNG or WebP, at most ${PHOTO_BYTES_MAX / MEBIBYTE} MiB and ${PHOTO_PIXELS_MAX / 1_000_000} megapixels each; at most ${PHOTOS_MAX} photos of an ${noun}.</p>
+<p class="hint" id="photo-file-hint">JPEG, PNG or WebP, up to ${PHOTO_BYTES_MAX / MEBIBYTE} MiB and ${PHOTO_PIXELS_MAX / 1_000_000} megapixels each. ${capitalized(noun)}s have up to ${PHOTOS_MAX} photos.</p>
 <input id="photo-file" name="photo" type="file" accept="${photoTypes.join(',')}" required aria-describedby="photo-file-hint"></div>
-<button>Upload</button>
+<button class="secondary">Upload</button>
 </form>`;
 }
