@@ -9,7 +9,7 @@ import { petForm } from '../../src/web/pets/pet-form.ts';
 import { hashOf, image } from '../support/photos.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
 import { assertFits, follow, launchBrowser, skipBrowser } from './browser.ts';
-import { signedIn, type Visitor } from './session.ts';
+import { signedIn, signedInTo, type Visitor } from './session.ts';
 
 const PHONE = { viewport: { width: 390, height: 800 }, hasTouch: true, isMobile: true } as const;
 const ADD = '/shelter/animals/new';
@@ -386,6 +386,98 @@ describe('the form of an animal', { skip: skipBrowser }, () => {
     }
   });
 
+  it('keeps unsaved entries for a day, and warns before they are left', async () => {
+    const { person, page } = await opened();
+    const dialogs: string[] = [];
+    let isAccepted = true;
+    page.on('dialog', async dialog => {
+      dialogs.push(dialog.type());
+      await (isAccepted ? dialog.accept() : dialog.dismiss());
+    });
+    const name = page.getByLabel('Name', { exact: true });
+    const notice = page.getByText('are here again. They are not saved yet.');
+    const enter = async () => {
+      await name.fill('Bella');
+      await page.getByLabel('Kind').selectOption('Dog');
+      await answer(page, 'Good with dogs', 'Yes').check();
+      await page.getByLabel('Mixed breed').check();
+    };
+    await enter();
+    isAccepted = false;
+    await page.getByRole('link', { name: 'Guides', exact: true }).click();
+    assert.deepEqual(dialogs, ['confirm']);
+    assert.ok(page.url().endsWith(ADD), 'stays');
+    isAccepted = true;
+    await page.reload();
+    assert.deepEqual(dialogs, ['confirm', 'beforeunload']);
+    await notice.waitFor();
+    assert.partialDeepStrictEqual(await entriesOf(page), {
+      ...{ name: 'Bella', categoryId: '1', 'goodWith/dogs': 'yes', 'breeds/mixed': 'true' },
+    });
+
+    const other = await signedIn(service);
+    await page.context().addCookies([other.cookie]);
+    await page.goto(origin + ADD);
+    assert.equal(await name.inputValue(), '', 'another account does not see them');
+    await page.context().addCookies([person.cookie]);
+    await page.goto(origin + ADD);
+    await notice.waitFor();
+    await page.getByRole('button', { name: 'Discard them' }).click();
+    assert.equal(await name.inputValue(), '');
+    dialogs.length = 0;
+    await page.reload();
+    assert.equal(await notice.count(), 0);
+    assert.deepEqual(dialogs, []);
+
+    await enter();
+    await page.evaluate(ms => {
+      for (const [key, value] of Object.entries(localStorage)) {
+        const kept = JSON.parse(value as string);
+        localStorage.setItem(key, JSON.stringify({ ...kept, at: kept.at - ms }));
+      }
+    }, DAY_MS);
+    await page.reload();
+    assert.equal(await name.inputValue(), '', 'after a day they are gone');
+    assert.equal(await page.evaluate(() => localStorage.length), 0);
+
+    await enter();
+    await page.reload();
+    dialogs.length = 0;
+    await follow(button(page, 'Save'));
+    assert.deepEqual(dialogs, [], 'saving is no leaving');
+    await page.goto(origin + ADD);
+    assert.equal(await name.inputValue(), '', 'saved entries are gone');
+    assert.equal((await read((await petsOf(person))[0]!)).name, 'Bella');
+
+    await enter();
+    await follow(page.getByRole('button', { name: 'Sign out' }));
+    assert.equal(await page.evaluate(() => localStorage.length), 0, 'signed out');
+    await page.context().addCookies([(await signedInTo(service, person.accountId)).cookie]);
+    await page.goto(origin + ADD);
+    assert.equal(await name.inputValue(), '');
+    await page.context().close();
+  });
+
+  it('keeps entries after errors, until they are saved', async () => {
+    const { page } = await opened();
+    page.on('dialog', dialog => dialog.accept());
+    await page.getByLabel('Kind').selectOption('Dog');
+    await page.getByLabel('Name', { exact: true }).fill('Bella');
+    await page.getByLabel('Weight').fill('heavy');
+    await follow(button(page, 'Save'));
+    await page.locator('[id="weight-error"]').waitFor();
+    assert.equal(await page.getByText('are here again').count(), 0);
+    await page.goto(origin + ADD);
+    await page.getByText('are here again').waitFor();
+    assert.equal(await page.getByLabel('Weight').inputValue(), 'heavy');
+    await page.getByLabel('Weight').fill('12 kg');
+    await follow(button(page, 'Save'));
+    await page.getByText('is saved.').waitFor();
+    await page.goto(origin + ADD);
+    assert.equal(await page.getByLabel('Weight').inputValue(), '');
+    await page.context().close();
+  });
+
   it('takes photos while an animal is added, and uploads them when it is saved', async () => {
     const { page } = await opened(PHONE);
     const photos = [await photo('1.png', '#a11'), await photo('<b>2</b>.png', '#1a1'), await photo('3.png', '#11a')];
@@ -431,7 +523,7 @@ describe('the form of an animal', { skip: skipBrowser }, () => {
     await page.context().close();
   });
 
-  it('limits the number and the size of chosen photos', async () => {
+  it('limits the number and the size of chosen photos, and forgets them at sign-out', async () => {
     const { page } = await opened();
     page.on('dialog', dialog => dialog.accept());
     const small = await photo('1.png', '#a11');
@@ -443,6 +535,8 @@ describe('the form of an animal', { skip: skipBrowser }, () => {
     );
     await page.getByText('10.png: An animal has up to 10 photos.').waitFor();
     assert.equal(await page.locator('.chosen-photos li').count(), 10);
+    await follow(page.getByRole('button', { name: 'Sign out' }));
+    assert.deepEqual(await page.evaluate(() => indexedDB.databases()), []);
     await page.context().close();
   });
 

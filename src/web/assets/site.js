@@ -1,5 +1,6 @@
-// Adds the parts of every page that need a script: keys, copy buttons, forms that a double click sends only once, and the
-// focus on form errors where browsers ignore `autofocus`.
+// Adds the parts of every page that need a script: keys, copy buttons, forms that a double click sends only
+// once, the focus on form errors where browsers ignore `autofocus`, and the end of unsaved entries; see
+// `unsaved-entries.js`.
 
 document.querySelector('.errors')?.focus();
 
@@ -51,6 +52,21 @@ document.addEventListener('submit', event => {
   if (event.defaultPrevented || form.getAttribute('method') !== 'post') return;
   if (timeStamp - sentAt.get(form) < DOUBLE_CLICK_MS) event.preventDefault();
   else sentAt.set(form, timeStamp);
+});
+
+const ENTRIES = 'entries:';
+try {
+  const sent = sessionStorage.getItem('sent-entries');
+  sessionStorage.removeItem('sent-entries');
+  if (sent?.startsWith(ENTRIES) && new URLSearchParams(location.search).has('saved')) localStorage.removeItem(sent);
+} catch {
+  // The browser stores nothing.
+}
+
+document.querySelector('form[action$="/sign-out"]')?.addEventListener('submit', () => {
+  indexedDB.deleteDatabase('waiting-photos');
+  sessionStorage.clear();
+  for (const key of Object.keys(localStorage)) if (key.startsWith(ENTRIES)) localStorage.removeItem(key);
 });
 
 for (const block of document.querySelectorAll('pre.copy')) {

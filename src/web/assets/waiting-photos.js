@@ -1,5 +1,5 @@
 // Keeps the photos that are chosen for an animal until it is saved and they are uploaded: in the browser, for a day,
-// under the id of the person.
+// under the id of the person. `site.js` deletes them at sign-out.
 
 const DAY_MS = 86_400_000;
 const NAME = 'waiting-photos';

@@ -180,7 +180,7 @@ async function formView(visit: AccountVisit, { texts, pet, like, message }: Show
   return {
     ...(pet !== undefined && { title: `Edit ${pet.name}` }),
     styles: ['animals.css', 'animal-form.css'],
-    scripts: ['animal-form.js', pet === undefined ? 'photo-choice.js' : 'upload.js'],
+    scripts: ['animal-form.js', 'unsaved-entries.js', pet === undefined ? 'photo-choice.js' : 'upload.js'],
     errors: errorsOf(texts, again?.problem),
     body: html`${message}${sectionLinks}
 ${pet === undefined ? photosLaterView(like && `/shelter/animals/${like.id}/photos`) : ownPhotosView(visit, pet, 'animal')}
