@@ -244,6 +244,23 @@ describe('the form of an animal', { skip: skipBrowser }, () => {
     assert.ok(Date.now() - Date.parse(birthDate) < 23 * DAY_MS);
   });
 
+  it('names the field of an error that concerns one field', async () => {
+    const person = await signedIn(service);
+    const key = await service.newKey({ accountId: person.accountId, deployment: 'production' });
+    const { add, get } = await apiOf(person);
+    const { id } = await add({ name: 'Rex', categoryId: 1, externalId: 'D-1' });
+    const errorIn = async (path: string, field: string, form: Record<string, string>) => {
+      const { text } = await person.submit(path, { name: 'Rex', categoryId: '1', status: 'available', ...form });
+      return new RegExp(`id="${field}-error">([^<]*)`).exec(text)?.[1];
+    };
+    const taken = await errorIn(ADD, 'externalId', { externalId: 'D-1' });
+    assert.equal(taken, 'Another of your animals has this number.');
+    await send(`${service.urls.production}/holds`, { method: 'POST', key, body: { petIds: [id] } });
+    const { etag } = await get(id);
+    const reserved = await errorIn(`/shelter/animals/${id}`, 'status', { status: 'sold', externalId: 'D-1', etag });
+    assert.match(reserved!, /is on hold/);
+  });
+
   it('writes every field, and reads it back equal', async () => {
     const { person, page } = await opened();
     await page.getByLabel('Kind').selectOption('Dog');

@@ -21,7 +21,7 @@ function enhance(form) {
   for (const [name, value] of restored) setValue(form, name, value);
   // A form that was saved, without a response, is recognized when it is sent again.
   if (restored.length > 0 && kept.once) form.elements['form-key'].value = kept.once;
-  if (restored.length > 0) form.before(restoredNotice(kept, form, discard));
+  if (restored.length > 0) document.querySelector('h1').after(restoredNotice(kept, form, discard));
   else if (!('unsaved' in form.dataset)) for (const name of Object.keys(entries)) delete entries[name];
 
   form.addEventListener('input', ({ target: { name } }) => {
@@ -90,7 +90,7 @@ function restoredNotice({ at, etag }, form, discard) {
   const minutes = Math.round((Date.now() - at) / 60_000);
   const time = minutes < 60 ? [-minutes, 'minute'] : [-Math.round(minutes / 60), 'hour'];
   const ago = new Intl.RelativeTimeFormat('en', { numeric: 'auto' }).format(...time);
-  text.textContent = `Your entries from ${minutes < 1 ? 'just now' : ago} are here again. They are not saved yet.${
+  text.textContent = `Your entries${minutes < 1 ? '' : ` from ${ago}`} are here again. They are not saved yet.${
     etag === form.elements.etag?.value ? '' : ' Someone else has saved this animal since.'
   }`;
   button.type = 'button';

@@ -144,7 +144,7 @@ function formView(visit: AccountVisit, texts: Texts, own: OrganizationRow | unde
   return {
     description: 'Publish the profile of your shelter.',
     errors: organizationForm.errorsOf(error),
-    styles: ['animals.css'],
+    styles: ['animals.css', 'photos.css'],
     ...(own !== undefined && { scripts: ['upload.js'] }),
     body: html`${error === undefined && visit.query.has('saved') && notice('status', html`<p>Your organization is saved.</p>`)}
 <p>Everyone sees what you enter here on the page of your organization, beside your animals.</p>

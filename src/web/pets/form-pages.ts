@@ -17,7 +17,7 @@ import { changeOnce, onceField } from '../once.ts';
 import { type AccountVisit, accountPage, ownActor, type View } from '../page.ts';
 import { ownPhotosView, photosLaterView } from '../photos/own-photos.ts';
 import { LONG_FORM_BYTES_MAX, readChecked, type Texts } from '../schema-form.ts';
-import { changesIn, errorsOf, hashesOf, mergedTexts, textsIn, textsLike, textsOf } from './pet-form.ts';
+import { changesIn, errorsOf, fieldErrors, hashesOf, mergedTexts, textsIn, textsLike, textsOf } from './pet-form.ts';
 import { petFormView, sectionLinks } from './pet-form-view.ts';
 
 /** Adds an animal. With `like` in the query, its form begins with the values of a litter. */
@@ -176,10 +176,16 @@ async function formView(visit: AccountVisit, { texts, pet, like, message }: Show
     categoriesFor(visit, kind),
     kind === undefined ? undefined : knownValues(database, kind),
   ]);
-  const shown = { texts, categories, known, errors: again?.problem.errors ?? [], isUnsaved: again !== undefined };
+  const shown = {
+    texts,
+    categories,
+    known,
+    errors: again === undefined ? [] : fieldErrors(again.problem),
+    isUnsaved: again !== undefined,
+  };
   return {
     ...(pet !== undefined && { title: `Edit ${pet.name}` }),
-    styles: ['animals.css', 'animal-form.css'],
+    styles: ['animals.css', 'photos.css', 'animal-form.css'],
     scripts: ['animal-form.js', 'unsaved-entries.js', pet === undefined ? 'photo-choice.js' : 'upload.js'],
     errors: errorsOf(texts, again?.problem),
     body: html`${message}${sectionLinks}

@@ -77,25 +77,36 @@ function priceIn(sent: Texts, shown: Texts): { price?: unknown } {
 
 /** Returns the errors of a form in the order of its fields, as the page lists them. */
 export function errorsOf(texts: Texts, problem: Problem | undefined): FormErrors {
-  const errors = petForm.errorsOf(problem && { message: problem.message, errors: worded(texts, problem.errors) });
+  const errors = petForm.errorsOf(problem && { message: problem.message, errors: worded(texts, fieldErrors(problem)) });
   const order = groupsOf(petForm.names).flatMap(({ fields }) => fields.map(({ field }) => field));
   return Object.fromEntries(['', ...order].flatMap(name => (errors[name] ? [[name, errors[name]]] : [])));
+}
+
+/** The fields of errors that concern one field without naming it. */
+const fieldsOfCodes: Readonly<Record<string, string>> = { pet_reserved: 'status' };
+
+/** Returns the errors of single fields. */
+export function fieldErrors({ code, message, errors }: Problem): readonly FieldError[] {
+  const field = fieldsOfCodes[code];
+  return errors ?? (field === undefined ? [] : [{ path: `/${field}`, code, message }]);
 }
 
 /** Returns the errors in the terms of the form, if they differ from those of the API. */
 export function worded(texts: Texts, errors: readonly FieldError[] = []): FieldError[] {
   return errors.map(error => {
     const [, name = ''] = error.path.split('/');
-    const { path, message } = (wordings[error.path.slice(1)] ?? wordings[name])?.(texts) ?? {};
+    const { path, message } = (wordings[error.path.slice(1)] ?? wordings[name])?.(texts, error) ?? {};
     return { ...error, path: path ?? error.path, message: message ?? error.message };
   });
 }
 
-type Wording = (texts: Texts) => Partial<Pick<FieldError, 'path' | 'message'>> | undefined;
+type Wording = (texts: Texts, error: FieldError) => Partial<Pick<FieldError, 'path' | 'message'>> | undefined;
 
 /** The errors that a form explains in its own words, by field. */
 const wordings: Readonly<Record<string, Wording>> = {
   categoryId: ({ categoryId }) => (categoryId === '' ? { message: 'Choose a kind.' } : undefined),
+  externalId: (_, { code }) =>
+    code === 'external_id_taken' ? { message: 'Another of your animals has this number.' } : undefined,
   weight: () => ({ message: 'Must be a weight with its unit, such as 12 lb or 5.5 kg, and more than zero.' }),
   birthDate: ({ [TYPED_AGE]: age = '', birthDate = '' }) => {
     if (age === '') return undefined;
