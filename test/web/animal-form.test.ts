@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
+import { insertMember } from '../../src/access/accounts/people.ts';
+import { startSession } from '../../src/access/sessions/sessions.ts';
 import { DAY_MS } from '../../src/lib/time.ts';
 import { NewPet } from '../../src/model/pet.ts';
 import { getPet } from '../../src/store/pets/pets.ts';
@@ -475,6 +477,27 @@ describe('the form of an animal', { skip: skipBrowser }, () => {
     await page.context().close();
   });
 
+  it('shows entries to the person who made them only, and no way to save to members who only read', async () => {
+    const { person, page } = await opened();
+    page.on('dialog', dialog => dialog.accept());
+    const { id } = await (await apiOf(person)).add({ name: 'Rex', categoryId: 1 });
+    await page.goto(`${origin}/shelter/animals/${id}`);
+    const place = page.getByLabel('Place');
+    await place.fill('Kennel 4');
+    for (const role of ['staff', 'viewer'] as const) {
+      await page.context().addCookies([{ ...person.cookie, value: await memberOf(person.accountId, role) }]);
+      await page.goto(`${origin}/shelter/animals/${id}`);
+      assert.equal(await place.inputValue(), '', role);
+      assert.equal(await button(page, 'Save').isDisabled(), role === 'viewer');
+      assert.equal(await page.locator('input[type=file]').count(), role === 'viewer' ? 0 : 2);
+    }
+    await page.context().addCookies([person.cookie]);
+    await page.goto(`${origin}/shelter/animals/${id}`);
+    await page.getByText('are here again').waitFor();
+    assert.equal(await place.inputValue(), 'Kennel 4');
+    await page.context().close();
+  });
+
   it('keeps entries after errors, until they are saved', async () => {
     const { page } = await opened();
     page.on('dialog', dialog => dialog.accept());
@@ -570,6 +593,15 @@ describe('the form of an animal', { skip: skipBrowser }, () => {
     assert.deepEqual(await photosAt(id), [hashOf(buffer)]);
     await page.context().close();
   });
+
+  /** Adds a member to an account. @returns the secret of a session of the member */
+  async function memberOf(accountId: number, role: 'staff' | 'viewer'): Promise<string> {
+    const { accountId: personId } = await signedIn(service);
+    return service.app.databases.production.write(async tx => {
+      await insertMember(tx, { accountId, personId, role });
+      return (await startSession(tx, personId, { address: '127.0.0.1', userAgent: 'Test' }, accountId)).secret;
+    });
+  }
 
   const photosAt = async (id: number) => photosOf(await read(id)).map(photo => photo.id);
 
