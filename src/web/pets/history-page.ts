@@ -10,6 +10,7 @@ import { found } from '../found.ts';
 import { idOf, listPage, pageLinks } from '../lists.ts';
 import { type AccountVisit, accountPage, ownActor } from '../page.ts';
 import { wordsOf } from '../schema-form.ts';
+import { placedLabel } from './form-groups.ts';
 import { priceText, statusNames } from './parts.ts';
 
 /** What happened to an animal, in words, oldest first. */
@@ -88,7 +89,7 @@ interface Change {
 
 /** Returns a change of a field in words; without values that are too long for a line. */
 function changeText(member: string, { from, to }: Change): Html {
-  const label = wordsOf(member);
+  const label = placedLabel(member) ?? wordsOf(member);
   const [before, after] = [valueText(member, from), valueText(member, to)];
   if (to === undefined) return html`${label} removed`;
   if (after === undefined || (from !== undefined && before === undefined)) return html`${label} changed`;
