@@ -38,7 +38,8 @@ import { confirmMessagePage } from '../web/pets/confirm-page.ts';
 import { newAnimalPage, ownAnimalPage } from '../web/pets/form-pages.ts';
 import { animalHistoryPage } from '../web/pets/history-page.ts';
 import { animalsPage } from '../web/pets/list-page.ts';
-import { deleteAnimalPage, ownAnimalsPage } from '../web/pets/shelter-pages.ts';
+import { ownAnimalsPage } from '../web/pets/own-animals-page.ts';
+import { deleteAnimalPage } from '../web/pets/shelter-pages.ts';
 import { ownPhotoPages } from '../web/photos/own-photos.ts';
 import {
   collectionPage,

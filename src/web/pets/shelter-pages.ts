@@ -1,50 +1,11 @@
-import { nowOf } from '../../access/deployment.ts';
 import { html } from '../../lib/html/html.ts';
 import { Problem } from '../../lib/http/problem.ts';
 import { withoutMarks } from '../../lib/text.ts';
 import type { FullPet } from '../../model/pet.ts';
-import { listPets } from '../../store/pets/list.ts';
 import { deletePet } from '../../store/pets/pets.ts';
-import { checkOf, doneNotice, form, notice } from '../forms.ts';
-import { listPage, pageLinks } from '../lists.ts';
+import { checkOf, form } from '../forms.ts';
 import { type AccountVisit, accountPage, ownActor, type View } from '../page.ts';
-import { type Columns, table } from '../parts.ts';
 import { ownPet } from './form-pages.ts';
-import { beginLinks, noAnimalsView, statusBadges } from './parts.ts';
-
-/** The animals of the account. */
-export const ownAnimalsPage = accountPage({
-  path: '/shelter/animals',
-  permission: 'read',
-  title: 'Your animals',
-  menu: 'desk',
-  menuItem: { text: 'Animals' },
-  async show(visit) {
-    const { deployment, account } = visit;
-    const filter = { ownerId: account.id, sort: '-id' } as const;
-    const page = await listPets(deployment.database, filter, listPage(visit), nowOf(deployment), 'full');
-    const isFirst = page.rows.length === 0 && !visit.query.has('cursor');
-    return {
-      description: 'Add and edit the animals of this account.',
-      styles: isFirst ? ['animals.css'] : [],
-      body: html`${doneNotice(savedTexts, visit.query.get('saved'))}${visit.query.has('deleted') && notice('status', html`<p>The animal is deleted.</p>`)}
-${
-  isFirst
-    ? noAnimalsView
-    : html`${beginLinks}
-${table('Your animals', columns, page.rows, 'There are no further animals.')}
-${pageLinks(visit, page)}`
-}`,
-    };
-  },
-});
-
-const columns: Columns<FullPet> = {
-  Name: ({ id, name }) => html`<a href="/shelter/animals/${id}"><bdi>${name}</bdi></a>`,
-  Status: ({ status }) => statusBadges[status],
-  Photos: ({ photos }) => photos?.length ?? 0,
-  Page: ({ id, name }) => html`<a href="/animals/${id}" aria-label="Public page of ${name}">Public page</a>`,
-};
 
 /** Deletes an animal of the account, after a confirmation. */
 export const deleteAnimalPage = accountPage({
@@ -92,7 +53,4 @@ const RESERVED =
   'An animal that is on hold or ordered cannot be deleted. Wait until the hold or the order ends, or end it first.';
 
 /** The messages about a saved form, by the value of `saved` in the query of the list. */
-const savedTexts = {
-  yes: 'The animal is saved.',
-  before: 'The animal was saved before. To add another animal like this one, choose “Add an animal” again.',
-} as const;
+export const savedTexts = { yes: 'The animal is saved.' } as const;
