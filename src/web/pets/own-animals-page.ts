@@ -1,44 +1,97 @@
 import { nowOf } from '../../access/deployment.ts';
-import { html } from '../../lib/html/html.ts';
-import type { FullPet } from '../../model/pet.ts';
-import { listPets } from '../../store/pets/list.ts';
-import { doneNotice, notice } from '../forms.ts';
+import { type Html, html } from '../../lib/html/html.ts';
+import { SCAN_LIMIT } from '../../lib/http/pagination/paginate.ts';
+import { countText } from '../../lib/text.ts';
+import { GROUP_ID_MAX } from '../../model/profile.ts';
+import { categoriesWithin } from '../../store/categories/paths.ts';
+import { countMessagesByPet } from '../../store/messages/count-by-pet.ts';
+import { countOwned } from '../../store/pets/counts.ts';
+import { listOwnPets, type OwnPage } from '../../store/pets/own-pets.ts';
+import { SEARCH_LENGTH_MAX } from '../../store/search/words.ts';
+import { choicesOf, doneNotice, field, notice, select } from '../forms.ts';
 import { listPage, pageLinks } from '../lists.ts';
-import { accountPage } from '../page.ts';
-import { type Columns, table } from '../parts.ts';
-import { beginLinks, noAnimalsView, statusBadges } from './parts.ts';
+import { type AccountVisit, accountPage } from '../page.ts';
+import { table } from '../parts.ts';
+import {
+  isFiltered,
+  LIST_PATH,
+  listPath,
+  type OwnChoice,
+  orders,
+  ownChoiceOf,
+  ownFilterOf,
+  queryOf,
+  shows,
+  statusChoices,
+} from './own-choice.ts';
+import { ownColumns } from './own-columns.ts';
+import { beginLinks, noAnimalsView } from './parts.ts';
 import { savedTexts } from './shelter-pages.ts';
 
-/** The animals of the account. */
+/** The animals of the account, to search, filter and change. */
 export const ownAnimalsPage = accountPage({
-  path: '/shelter/animals',
+  path: LIST_PATH,
   permission: 'read',
   title: 'Your animals',
   menu: 'desk',
   menuItem: { text: 'Animals' },
   async show(visit) {
-    const { deployment, account } = visit;
-    const filter = { ownerId: account.id, sort: '-id' } as const;
-    const page = await listPets(deployment.database, filter, listPage(visit), nowOf(deployment), 'full');
-    const isFirst = page.rows.length === 0 && !visit.query.has('cursor');
+    const { deployment, account, query } = visit;
+    const { database } = deployment;
+    const choice = ownChoiceOf(query);
+    const messages = await countMessagesByPet(database, account.id);
+    const filter = await ownFilterOf(visit, choice, messages);
+    const page = await listOwnPets(database, filter, choice.sort, listPage(visit), nowOf(deployment));
+    const isNew = page.total === 0 && (await countOwned(database, account.id)) === 0;
+    const columns = await ownColumns(visit, choice, page.rows, messages);
     return {
-      description: 'Add and edit the animals of this account.',
-      styles: isFirst ? ['animals.css'] : [],
-      body: html`${doneNotice(savedTexts, visit.query.get('saved'))}${visit.query.has('deleted') && notice('status', html`<p>The animal is deleted.</p>`)}
+      description: 'Search and filter the animals of this account.',
+      styles: ['animals.css', 'own-animals.css'],
+      body: html`${doneNotice(savedTexts, query.get('saved'))}${query.has('deleted') && notice('status', html`<p>The animal is deleted.</p>`)}
 ${
-  isFirst
+  isNew
     ? noAnimalsView
     : html`${beginLinks}
-${table('Your animals', columns, page.rows, 'There are no further animals.')}
-${pageLinks(visit, page)}`
+${await filterForm(visit, choice)}
+${totalView(choice, page)}
+${page.total === 0 ? noneMatchView(choice) : table('Your animals', columns, page.rows, 'There are no further animals.')}
+${pageLinks({ ...visit, query: queryOf(choice) }, page)}`
 }`,
     };
   },
 });
 
-const columns: Columns<FullPet> = {
-  Name: ({ id, name }) => html`<a href="/shelter/animals/${id}"><bdi>${name}</bdi></a>`,
-  Status: ({ status }) => statusBadges[status],
-  Photos: ({ photos }) => photos?.length ?? 0,
-  Page: ({ id, name }) => html`<a href="/animals/${id}" aria-label="Public page of ${name}">Public page</a>`,
-};
+/** The maximum number of categories to choose from. */
+const CATEGORIES_MAX = 200;
+
+async function filterForm({ deployment }: AccountVisit, choice: OwnChoice): Promise<Html> {
+  const { q, status, category, tag, show, sort } = choice;
+  const categories = await categoriesWithin(deployment.database, null, CATEGORIES_MAX);
+  const kinds = categories.map(({ id, name }) => ({ value: `${id}`, label: name, checked: id === category }));
+  const isMore = category !== undefined || tag !== '' || show !== '' || sort !== 'newest';
+  return html`<form action="${LIST_PATH}" class="filter own-filter" role="search" aria-label="Your animals">
+${field({ name: 'q', label: 'Name, code or microchip', type: 'search', value: q, optional: true, maxLength: SEARCH_LENGTH_MAX })}
+${select({ name: 'status', label: 'Status', choices: choicesOf(statusChoices, status) })}
+<button class="secondary">Search</button>
+<details${isMore && html` open`}><summary>More filters, and the order</summary>
+${select({ name: 'category', label: 'Category', choices: [{ value: '', label: 'Any category' }, ...kinds] })}
+${field({ name: 'tag', label: 'Tag or group', value: tag, optional: true, maxLength: GROUP_ID_MAX })}
+${select({ name: 'show', label: 'Show', choices: choicesOf(shows, show) })}
+${select({ name: 'sort', label: 'Sort by', choices: choicesOf(orders, sort) })}
+</details>
+</form>`;
+}
+
+function totalView(choice: OwnChoice, { total, before }: OwnPage): Html {
+  const number =
+    total === 0 ? undefined : html`<strong>${countText(total)}</strong> ${total === 1 ? 'animal' : 'animals'}`;
+  const rest =
+    before !== undefined &&
+    html`${number && ' among '}${number === undefined ? 'Looked at ' : ''}${countText(SCAN_LIMIT)} of your animals. <a href="${listPath(choice, { before })}">Look at older ones</a>`;
+  return html`<p class="total">${number}${rest}${isFiltered(choice) && number && html` · <a href="${LIST_PATH}">Clear the filters</a>`}</p>`;
+}
+
+function noneMatchView(choice: OwnChoice): Html {
+  return html`<div class="empty"><p>No animals match.</p>
+<p>${choice.status !== 'any' && html`<a href="${listPath(choice, { status: 'any' })}">Look among animals of any status</a>${isFiltered(choice) && ' or '}`}${isFiltered(choice) && html`<a href="${LIST_PATH}">clear the filters</a>`}</p></div>`;
+}

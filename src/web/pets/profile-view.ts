@@ -105,7 +105,7 @@ function categoryText(path: readonly NamedCategory[]): Html {
 }
 
 /** Returns the age in words: `About 2 years`. Without a date of birth, returns the stage of life. */
-function ageText({ birthDate, birthDatePrecision, age }: FullPet, now: number): string | undefined {
+export function ageText({ birthDate, birthDatePrecision, age }: FullPet, now: number): string | undefined {
   if (birthDate === undefined) return age && valueName(age);
   const days = Math.floor((now - Date.parse(birthDate)) / DAY_MS);
   const about = birthDatePrecision === 'estimated' ? 'About ' : '';

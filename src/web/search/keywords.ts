@@ -86,7 +86,8 @@ export const sitePages: readonly Readonly<Record<'title' | 'keywords' | 'text' |
   },
   {
     title: 'Animals of your shelter',
-    keywords: 'add animal new edit upload photo my animals sell',
+    keywords:
+      'add animal new edit upload photo my animals sell list table filter bulk status tags group kennel microchip',
     text: 'Add and change the animals of your account in the browser.',
     path: '/shelter/animals',
   },

@@ -1,0 +1,74 @@
+import { nowOf } from '../../access/deployment.ts';
+import { type Html, html } from '../../lib/html/html.ts';
+import { DAY_MS } from '../../lib/time.ts';
+import type { FullPet } from '../../model/pet.ts';
+import { photoPath } from '../../model/photo.ts';
+import { categoryPaths } from '../../store/categories/paths.ts';
+import { arrivalOf } from '../../store/pets/own-pets.ts';
+import type { AccountVisit } from '../page.ts';
+import type { Columns } from '../parts.ts';
+import { LIST_PATH, listPath, type OwnChoice } from './own-choice.ts';
+import { drawing, otherDrawing, priceText, statusBadges } from './parts.ts';
+import { ageText } from './profile-view.ts';
+import { breedText } from './trait-names.ts';
+
+const TAGS_SHOWN = 3;
+
+/** Returns the columns of the list of own animals. @param messages the numbers of messages about animals */
+export async function ownColumns(
+  { deployment }: AccountVisit,
+  choice: OwnChoice,
+  pets: readonly FullPet[],
+  messages: ReadonlyMap<number, number>,
+): Promise<Columns<FullPet>> {
+  const now = nowOf(deployment);
+  const ids = pets.map(({ categoryId }) => categoryId);
+  const paths = await categoryPaths(deployment.database, ids);
+  return {
+    Animal: pet => animalCell(pet, drawingOf(pet)),
+    Breed: pet => html`<bdi>${breedText(pet) ?? paths.get(pet.categoryId)?.at(-1)?.name}</bdi>${labelsOf(pet, choice)}`,
+    Age: pet => ageText(pet, now),
+    Status: statusCell,
+    'Days here': pet => pet.status !== 'sold' && daysHere(pet, now),
+    Place: ({ shelterLocation }) => shelterLocation !== undefined && html`<bdi>${shelterLocation}</bdi>`,
+    Messages: ({ id, name }) => messagesCell(id, name, messages.get(id)),
+  };
+
+  function drawingOf({ categoryId }: FullPet): Html {
+    return paths.has(categoryId) ? drawing(paths.get(categoryId)) : otherDrawing;
+  }
+}
+
+function animalCell({ id, name, externalId, photos: [main] = [] }: FullPet, drawn: Html): Html {
+  const thumb =
+    main === undefined
+      ? html`<span class="thumb">${drawn}</span>`
+      : html`<img class="thumb" src="${photoPath(main.id, 100)}" width="48" height="48" alt="" loading="lazy" decoding="async">`;
+  return html`<div class="own">${thumb}
+<span><a href="${LIST_PATH}/${id}"><bdi>${name}</bdi></a>${externalId !== undefined && html` <span class="quiet small"><bdi>${externalId}</bdi></span>`}</span></div>`;
+}
+
+/** Returns the tags and the group of an animal, each with a link to the animals that share it. */
+function labelsOf({ tags = [], group }: FullPet, choice: OwnChoice): Html | undefined {
+  const labels = [...(group === undefined ? [] : [group.id]), ...tags];
+  if (labels.length === 0) return undefined;
+  const shown = labels.slice(0, TAGS_SHOWN);
+  const more = labels.length - shown.length;
+  return html`<ul class="labels">${shown.map(
+    label => html`<li><a href="${listPath(choice, { tag: label })}" rel="nofollow"><bdi>${label}</bdi></a></li>`,
+  )}${more > 0 && html`<li>+${more}</li>`}</ul>`;
+}
+
+function statusCell({ status, price }: FullPet): Html {
+  return html`${statusBadges[status]}${price && html` <span class="small">${priceText(price)}</span>`}`;
+}
+
+function daysHere(pet: FullPet, now: number): number {
+  return Math.max(0, Math.floor((now - Date.parse(arrivalOf(pet))) / DAY_MS));
+}
+
+function messagesCell(id: number, name: string, count: number | undefined): Html | undefined {
+  if (count === undefined) return undefined;
+  const noun = count === 1 ? 'message' : 'messages';
+  return html`<a href="/shelter/messages?animal=${id}" aria-label="${count} ${noun} about ${name}">${count}</a>`;
+}
