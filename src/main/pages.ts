@@ -33,6 +33,7 @@ import { memberPage, removeMemberPage } from '../web/people/member-page.ts';
 import { cancelInvitationPage, peoplePage } from '../web/people/people-page.ts';
 import { switchAccountPage } from '../web/people/switch-page.ts';
 import { animalPage } from '../web/pets/animal-page.ts';
+import { bulkPage } from '../web/pets/bulk-page.ts';
 import { cardPage } from '../web/pets/card-page.ts';
 import { confirmMessagePage } from '../web/pets/confirm-page.ts';
 import { newAnimalPage, ownAnimalPage } from '../web/pets/form-pages.ts';
@@ -118,6 +119,7 @@ export const pages: readonly WebPage[] = [
   cancelDeletion,
   homePage,
   ownAnimalsPage,
+  bulkPage,
   newAnimalPage,
   ownAnimalPage,
   deleteAnimalPage,

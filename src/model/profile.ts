@@ -8,7 +8,9 @@ import { Age } from './age.ts';
 
 /** The maximum length of an `externalId`. */
 export const EXTERNAL_ID_LENGTH_MAX = 100;
-const TAGS_MAX = 20;
+/** The maximum number of tags of an animal, and of characters of a tag. */
+export const TAGS_MAX = 20;
+export const TAG_LENGTH_MAX = 40;
 const VIDEOS_MAX = 10;
 /** The maximum length of a video's URL, in characters. */
 const VIDEO_LENGTH_MAX = 2000;
@@ -166,7 +168,7 @@ const ShownGroup = Type.Object(
 /** Every energy level. */
 export const energies = [1, 2, 3, 4, 5] as const;
 
-const Tags = Type.Array(lineSchema('A tag.', 40), {
+const Tags = Type.Array(lineSchema('A tag.', TAG_LENGTH_MAX), {
   maxItems: TAGS_MAX,
   uniqueItems: true,
   title: 'Tags',

@@ -4,7 +4,7 @@ import { brotliCompressSync } from 'node:zlib';
 import type { Browser } from 'playwright-core';
 import { DAY_MS, formatDate } from '../../src/lib/time.ts';
 import type { NewPet } from '../../src/model/pet.ts';
-import { createPet } from '../../src/store/pets/pets.ts';
+import { createPet, getPet, updatePet } from '../../src/store/pets/pets.ts';
 import { image } from '../support/photos.ts';
 import { type Reply, send, serve, type TestService } from '../support/serving.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -36,6 +36,16 @@ describe('the list of own animals', { skip: skipBrowser }, () => {
       }
       return ids;
     });
+  }
+
+  const read = (id: number) => getPet(service.app.databases.production, id, Date.now());
+  const tagsOf = async (id: number) => JSON.parse((await read(id)).tags ?? '[]');
+
+  /** Puts an animal on hold for another account. */
+  async function hold(petId: number): Promise<void> {
+    const key = await service.newKey();
+    const { status } = await send(`${service.urls.production}/holds`, { method: 'POST', key, body: { petId } });
+    assert.equal(status, 201);
   }
 
   /** The names of the animals that a page of the list shows, in order. */
@@ -159,11 +169,220 @@ describe('the list of own animals', { skip: skipBrowser }, () => {
     assert.ok(bytes <= 60 * 1024, `the page has ${bytes} bytes`);
   });
 
+  /** The fields of the form of a page, as a browser sends them. */
+  function fieldsOf({ text }: Reply): Record<string, string> {
+    const form = /<form method="post" action="\/shelter\/animals\/[\s\S]*?<\/form>/.exec(text)![0];
+    const inputs = form.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g);
+    const decoded = (value: string) => value.replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(code));
+    const fields = Object.fromEntries(Array.from(inputs, ([, name, value]) => [name!, decoded(value!)]));
+    const { token: _, ...others } = fields;
+    return others;
+  }
+
+  const changing = (change: string, ids: readonly number[], more = '') =>
+    `${PATH}/change?change=${change}${ids.map(id => `&id=${id}`).join('')}${more}`;
+
+  /** Opens the form of a change and sends it. Returns the list with the result. */
+  async function change(person: Visitor, name: string, ids: readonly number[], entries: Record<string, string> = {}) {
+    const form = fieldsOf(await person.open(changing(name, ids)));
+    const { status, headers } = await person.submit(`${PATH}/change`, { ...form, ...entries });
+    assert.equal(status, 303);
+    return person.open(headers['location']!);
+  }
+
+  const noticeIn = ({ text }: Reply) =>
+    /<div class="notice [\s\S]*?<\/div>/
+      .exec(text)![0]
+      .replaceAll(/<[^>]*>/g, '')
+      .replaceAll(/\s+/g, ' ')
+      .trim();
+
+  it('changes status, category, tags and groups of the selected animals', async () => {
+    const person = await signedIn(service);
+    const ids = await add(person, [{ name: 'A', tags: ['calm', ' odd '] }, { name: 'B' }, { name: 'C' }]);
+    const [a, b, c] = ids as [number, number, number];
+    assert.match((await person.open(changing('status', ids))).text, /<h1>Change the status of 3 animals<\/h1>/);
+    assert.equal(noticeIn(await change(person, 'status', [a, b], { status: 'sold' })), 'Changed 2 animals.');
+    const again = await change(person, 'status', ids, { status: 'sold' });
+    assert.equal(noticeIn(again), 'Changed 1 animal. 2 were so already.');
+    await change(person, 'category', [a], { category: '2' });
+    assert.deepEqual([(await read(a)).categoryId, (await read(b)).categoryId], [2, 1]);
+    await change(person, 'add-tags', [a, b], { tags: ' playful \r\n\r\ncalm\r\n' });
+    assert.deepEqual(
+      [await tagsOf(a), await tagsOf(b), await tagsOf(c)],
+      [['calm', ' odd ', 'playful'], ['playful', 'calm'], []],
+    );
+    const offered = (await person.open(changing('remove-tags', ids))).text;
+    assert.match(offered, /<bdi>calm<\/bdi> <span class="quiet">2</);
+    await change(person, 'remove-tags', ids, { tags: ' odd ' });
+    assert.deepEqual(await tagsOf(a), ['calm', 'playful']);
+    assert.match((await person.open(changing('remove-tags', [c]))).text, /None of these animals has a tag/);
+    await change(person, 'group', [a, b], { group: 'Pair', kind: 'bonded' });
+    assert.deepEqual(
+      [(await read(a)).groupId, (await read(b)).groupKind, (await read(c)).groupId],
+      ['Pair', 'bonded', null],
+    );
+    await change(person, 'ungroup', [a]);
+    assert.deepEqual([(await read(a)).groupId, (await read(a)).groupKind], [null, null]);
+  });
+
+  it('refuses single animals, and says why', async () => {
+    const person = await signedIn(service);
+    const tags = Array.from({ length: 20 }, (_, index) => `tag ${index}`);
+    const [reserved, full, free] = (await add(person, [
+      { name: HOSTILE },
+      { name: 'Full', tags },
+      { name: 'Free' },
+    ])) as [number, number, number];
+    await hold(reserved);
+    const ids = [reserved, full, free];
+    const status = await change(person, 'status', ids, { status: 'sold' });
+    assert.match(noticeIn(status), /^Changed 2 animals\. Not changed because they are on hold or ordered: &#60;script/);
+    assert.equal((await read(reserved)).status, 'pending');
+    const tagged = noticeIn(await change(person, 'add-tags', ids, { tags: 'new' }));
+    assert.equal(tagged, 'Changed 2 animals. Not changed because they would have more than 20 tags: Full.');
+    const bonded = await add(
+      person,
+      Array.from({ length: 21 }, () => ({})),
+    );
+    const grouped = noticeIn(await change(person, 'group', bonded, { group: 'Big', kind: 'bonded' }));
+    assert.match(grouped, /^Changed 20 animals\. Not changed because the group has 20 animals already.*: Rex\.$/);
+    assert.match((await person.open(changing('delete', ids))).text, /Of these, 1 animal may be on hold or ordered/);
+    const deleted = noticeIn(await change(person, 'delete', ids));
+    assert.match(deleted, /^Deleted 2 animals\. Not deleted because they are on hold or ordered: /);
+    await assert.rejects(read(free), { code: 'pet_not_found' });
+    assert.equal((await read(reserved)).name, HOSTILE);
+  });
+
+  it('never touches the animals of others, nor changes twice what is sent twice', async () => {
+    const person = await signedIn(service);
+    const stranger = await signedIn(service);
+    const [own] = (await add(person, [{ name: 'Own' }])) as [number];
+    const [foreign] = (await add(stranger, [{ name: 'Foreign' }])) as [number];
+    const page = await person.open(changing('delete', [own, foreign]));
+    assert.match(page.text, /<h1>Delete 1 animal\?<\/h1>/);
+    assert.doesNotMatch(page.text, /Foreign/);
+    const form = { ...fieldsOf(page), change: 'status', ids: `${own},${foreign},999999,0,x,__proto__`, status: 'sold' };
+    const sent = await person.submit(`${PATH}/change`, form);
+    const result = await person.open(sent.headers['location']!);
+    assert.equal(
+      noticeIn(result),
+      'Changed 1 animal. Not changed because they are gone, or not in this account: 2 animals.',
+    );
+    assert.doesNotMatch(noticeIn(result), /Foreign/);
+    assert.equal((await read(foreign)).status, 'available');
+    const back = { accountId: person.accountId, admin: false };
+    await service.app.databases.production.write(tx => updatePet(tx, back, own, { status: 'available' }, 'open'));
+    const repeated = await person.submit(`${PATH}/change`, form);
+    assert.equal(repeated.headers['location'], sent.headers['location']);
+    assert.equal((await read(own)).status, 'available');
+    for (const query of [
+      '',
+      '?change=__proto__&id=1',
+      '?change=status',
+      `?change=status&id=${foreign}`,
+      '?change=delete&id=x',
+    ]) {
+      assert.match(
+        (await person.open(`${PATH}/change${query}`)).text,
+        /Choose (what to do|at least one animal)\./,
+        query,
+      );
+    }
+    const forged = (await person.open(`${PATH}?done=delete&changed=x&pet_reserved=${foreign}.x&other=${own}`)).text;
+    assert.doesNotMatch(forged, /Foreign/);
+  });
+
+  it('asks again for entries that are missing or invalid', async () => {
+    const person = await signedIn(service);
+    const ids = await add(person, [{ name: 'A', tags: ['calm'] }]);
+    for (const [name, entries, field, error] of [
+      ['status', {}, 'status', 'Choose a status.'],
+      ['status', { status: 'lost' }, 'status', 'Choose a status.'],
+      ['category', { category: '' }, 'category', 'Choose a category.'],
+      ['category', { category: '-1' }, 'category', 'Choose a category.'],
+      ['add-tags', { tags: ' \n ' }, 'tags', 'Enter up to 20 tags, one a line, each with up to 40 characters.'],
+      ['add-tags', { tags: 'x'.repeat(41) }, 'tags', 'Enter up to 20 tags, one a line, each with up to 40 characters.'],
+      ['add-tags', { tags: 'a\0b' }, 'tags', 'Enter up to 20 tags, one a line, each with up to 40 characters.'],
+      ['remove-tags', {}, 'tags', 'Choose at least one tag.'],
+      ['group', { group: ' ' }, 'group', 'Enter a name of up to 100 characters.'],
+      ['group', { group: 'x'.repeat(101), kind: '__proto__' }, 'group', 'Enter a name of up to 100 characters.'],
+    ] as const) {
+      const form = fieldsOf(await person.open(changing(name, ids)));
+      const reply = await person.submit(`${PATH}/change`, { ...form, ...entries });
+      assert.equal(reply.status, 422, name);
+      assert.equal(new RegExp(`id="${field}-error">([^<]*)`).exec(reply.text)?.[1], error, name);
+      assert.equal(fieldsOf(reply)['ids'], String(ids[0]));
+    }
+    assert.deepEqual(await tagsOf(ids[0]!), ['calm']);
+  });
+
+  it('changes at most 500 of all that match, and says so', async () => {
+    const person = await signedIn(service);
+    await add(
+      person,
+      Array.from({ length: 505 }, (_, index) => ({ name: `Many ${index}` })),
+    );
+    await add(person, [{ name: 'Another' }]);
+    const list = await person.open(`${PATH}?q=many`);
+    assert.match(list.text, /The first 500 of 505 that match/);
+    const all = await person.open(`${PATH}/change?change=delete&all=yes&list=${encodeURIComponent('q=many')}`);
+    assert.match(all.text, /<h1>Delete 500 animals\?<\/h1>/);
+    assert.match(all.text, /505 animals match\. A change is for up to 500 animals/);
+    const { ids, ...form } = fieldsOf(all);
+    const many = await person.submit(`${PATH}/change`, { ...form, ids: `${ids},999998` });
+    assert.match(many.text, /<h1>Delete 500 animals\?<\/h1>/);
+    const { headers } = await person.submit(`${PATH}/change`, { ...form, ids: ids! });
+    assert.match(headers['location']!, /^\/shelter\/animals\?q=many&done=delete&changed=500$/);
+    const left = await person.open(`${PATH}?q=many`);
+    assert.match(left.text, /<strong>5<\/strong> animals/);
+    assert.deepEqual(namesIn(await person.open(`${PATH}?q=another`)), ['Another']);
+  });
+
+  for (const javaScriptEnabled of [true, false]) {
+    it(`selects animals and deletes them, with scripts ${javaScriptEnabled ? 'on' : 'off'}`, async () => {
+      const person = await signedIn(service);
+      const ids = await add(
+        person,
+        ['A', 'B', 'C', 'D', 'E'].map(name => ({ name: `Animal ${name}` })),
+      );
+      const page = await person.newPage(browser, { javaScriptEnabled });
+      await page.goto(`${origin}${PATH}?sort=name`);
+      const box = (name: string) => page.getByLabel(`Select Animal ${name}`);
+      await box('B').check();
+      if (javaScriptEnabled) {
+        await box('D').click({ modifiers: ['Shift'] });
+        await page.getByRole('button', { name: 'Continue with 3' }).waitFor();
+        await page.getByLabel('All on this page').check();
+        await page.getByRole('button', { name: 'Continue with 5' }).waitFor();
+        await page.getByLabel('All on this page').uncheck();
+        await page.getByRole('button', { name: 'Continue', exact: true }).waitFor();
+        await box('B').check();
+      }
+      await box('C').check();
+      await page.getByLabel('With the selected animals').selectOption('Delete');
+      await follow(page.getByRole('button', { name: 'Continue' }));
+      assert.equal(await page.locator('h1').innerText(), 'Delete 2 animals?');
+      await follow(page.getByRole('button', { name: 'Delete 2 animals' }));
+      assert.equal(await page.getByRole('status').first().innerText(), 'Deleted 2 animals.');
+      assert.match(page.url(), /sort=name/);
+      await assert.rejects(read(ids[1]!), { code: 'pet_not_found' });
+      assert.equal(await page.locator('tbody tr').count(), 3);
+      await page.getByLabel('All 3 that match').check();
+      await page.getByLabel('With the selected animals').selectOption('Change the status');
+      await follow(page.getByRole('button', { name: 'Continue' }));
+      await page.getByLabel('New status').selectOption('Sold');
+      await follow(page.getByRole('button', { name: 'Change 3 animals' }));
+      assert.equal((await read(ids[4]!)).status, 'sold');
+      await page.context().close();
+    });
+  }
+
   it('fits every screen and is accessible, whatever the names', async () => {
     const person = await signedIn(service);
     const long = 'W'.repeat(255);
     const tags = Array.from({ length: 20 }, (_, index) => 'W'.repeat(38) + String(index).padStart(2, '0'));
-    await add(person, [
+    const ids = await add(person, [
       {
         name: HOSTILE,
         externalId: HOSTILE,
@@ -183,7 +402,14 @@ describe('the list of own animals', { skip: skipBrowser }, () => {
     const page = await person.newPage(browser);
     const errors: string[] = [];
     page.on('pageerror', error => errors.push(error.message));
-    for (const path of [PATH, `${PATH}?q=nothing`]) {
+    for (const path of [
+      PATH,
+      `${PATH}?q=nothing`,
+      changing('group', ids),
+      changing('delete', ids),
+      changing('remove-tags', ids),
+      `${PATH}?done=status&changed=1&pet_reserved=${ids.join('.')}`,
+    ]) {
       await page.goto(origin + path);
       await assertFits(page, path);
       for (const width of [768, 1920]) {

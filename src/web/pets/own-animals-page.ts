@@ -12,9 +12,12 @@ import { choicesOf, doneNotice, field, notice, select } from '../forms.ts';
 import { listPage, pageLinks } from '../lists.ts';
 import { type AccountVisit, accountPage } from '../page.ts';
 import { table } from '../parts.ts';
+import { bulkChoices } from './bulk-actions.ts';
+import { BULK_MAX, BULK_PATH, changeNotice } from './bulk-page.ts';
 import {
   isFiltered,
   LIST_PATH,
+  listField,
   listPath,
   type OwnChoice,
   orders,
@@ -24,7 +27,7 @@ import {
   shows,
   statusChoices,
 } from './own-choice.ts';
-import { ownColumns } from './own-columns.ts';
+import { ownColumns, SELECTION } from './own-columns.ts';
 import { beginLinks, noAnimalsView } from './parts.ts';
 import { savedTexts } from './shelter-pages.ts';
 
@@ -45,9 +48,10 @@ export const ownAnimalsPage = accountPage({
     const isNew = page.total === 0 && (await countOwned(database, account.id)) === 0;
     const columns = await ownColumns(visit, choice, page.rows, messages);
     return {
-      description: 'Search and filter the animals of this account.',
+      description: 'Search, filter and change the animals of this account.',
       styles: ['animals.css', 'own-animals.css'],
-      body: html`${doneNotice(savedTexts, query.get('saved'))}${query.has('deleted') && notice('status', html`<p>The animal is deleted.</p>`)}
+      scripts: isNew ? [] : ['selection.js'],
+      body: html`${doneNotice(savedTexts, query.get('saved'))}${query.has('deleted') && notice('status', html`<p>The animal is deleted.</p>`)}${await changeNotice(visit)}
 ${
   isNew
     ? noAnimalsView
@@ -55,6 +59,7 @@ ${
 ${await filterForm(visit, choice)}
 ${totalView(choice, page)}
 ${page.total === 0 ? noneMatchView(choice) : table('Your animals', columns, page.rows, 'There are no further animals.')}
+${page.rows.length > 0 && selectionForm(choice, page.total)}
 ${pageLinks({ ...visit, query: queryOf(choice) }, page)}`
 }`,
     };
@@ -94,4 +99,14 @@ function totalView(choice: OwnChoice, { total, before }: OwnPage): Html {
 function noneMatchView(choice: OwnChoice): Html {
   return html`<div class="empty"><p>No animals match.</p>
 <p>${choice.status !== 'any' && html`<a href="${listPath(choice, { status: 'any' })}">Look among animals of any status</a>${isFiltered(choice) && ' or '}`}${isFiltered(choice) && html`<a href="${LIST_PATH}">clear the filters</a>`}</p></div>`;
+}
+
+/** The form to which the checkboxes of all rows belong. */
+function selectionForm(choice: OwnChoice, total: number): Html {
+  return html`<form id="${SELECTION}" action="${BULK_PATH}" class="selection" aria-label="Change several animals">
+${listField(choice)}
+${select({ name: 'change', label: 'With the selected animals', choices: bulkChoices })}
+<button class="secondary">Continue</button>
+<div class="choices"><label class="choice"><input type="checkbox" name="all" value="yes"> ${total > BULK_MAX ? `The first ${countText(BULK_MAX)} of ${countText(total)}` : `All ${countText(total)}`} that match</label></div>
+</form>`;
 }

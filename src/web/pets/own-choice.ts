@@ -1,9 +1,12 @@
+import { nowOf } from '../../access/deployment.ts';
+import { type Html, html } from '../../lib/html/html.ts';
 import { PetStatus } from '../../model/pet.ts';
 import { GROUP_ID_MAX } from '../../model/profile.ts';
+import { countMessagesByPet } from '../../store/messages/count-by-pet.ts';
 import { categoriesOf } from '../../store/pets/filter.ts';
-import type { OwnFilter, OwnSort } from '../../store/pets/own-pets.ts';
+import { findOwnPets, type OwnFilter, type OwnSort } from '../../store/pets/own-pets.ts';
 import { SEARCH_LENGTH_MAX } from '../../store/search/words.ts';
-import { idOf } from '../lists.ts';
+import { idOf, listPage } from '../lists.ts';
 import type { AccountVisit } from '../page.ts';
 import { statusNames } from './parts.ts';
 
@@ -82,6 +85,18 @@ export function isFiltered(choice: OwnChoice): boolean {
   return queryOf({ ...choice, sort: 'newest', before: undefined, cursor: undefined }).size > 0;
 }
 
+const LIST = 'list';
+
+/** Returns the hidden field by which other pages return to the list. */
+export function listField(choice: OwnChoice): Html {
+  return html`<input type="hidden" name="${LIST}" value="${queryOf(choice).toString()}">`;
+}
+
+/** Returns the choice of the list from which a page or a form was opened. */
+export function choiceBehind(fields: URLSearchParams): OwnChoice {
+  return ownChoiceOf(new URLSearchParams(fields.get(LIST) ?? ''));
+}
+
 /** Returns the filter of a choice. @param messages the numbers of messages about animals; see `countMessagesByPet` */
 export async function ownFilterOf(
   { deployment: { database }, account }: AccountVisit,
@@ -104,4 +119,13 @@ export async function ownFilterOf(
 function statusesOf(status: OwnChoice['status']): readonly PetStatus[] {
   if (status === '') return ['available', 'pending'];
   return status === 'any' ? PetStatus.enum : [status];
+}
+
+/** Returns the ids of all animals that match a choice, in the order of the list. */
+export async function allMatching(visit: AccountVisit, choice: OwnChoice): Promise<readonly number[]> {
+  const { deployment, account } = visit;
+  const filter = await ownFilterOf(visit, choice, await countMessagesByPet(deployment.database, account.id));
+  const { request } = listPage(visit);
+  const { rows } = await findOwnPets(deployment.database, filter, choice.sort, nowOf(deployment), request);
+  return rows.map(({ id }) => id);
 }

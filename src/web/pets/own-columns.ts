@@ -12,6 +12,9 @@ import { drawing, otherDrawing, priceText, statusBadges } from './parts.ts';
 import { ageText } from './profile-view.ts';
 import { breedText } from './trait-names.ts';
 
+/** The id of the form that the checkboxes of rows belong to. */
+export const SELECTION = 'selection';
+
 const TAGS_SHOWN = 3;
 
 /** Returns the columns of the list of own animals. @param messages the numbers of messages about animals */
@@ -44,7 +47,8 @@ function animalCell({ id, name, externalId, photos: [main] = [] }: FullPet, draw
     main === undefined
       ? html`<span class="thumb">${drawn}</span>`
       : html`<img class="thumb" src="${photoPath(main.id, 100)}" width="48" height="48" alt="" loading="lazy" decoding="async">`;
-  return html`<div class="own">${thumb}
+  return html`<div class="own"><input type="checkbox" id="animal-${id}" form="${SELECTION}" name="id" value="${id}" aria-label="Select ${name}">
+${thumb}
 <span><a href="${LIST_PATH}/${id}"><bdi>${name}</bdi></a>${externalId !== undefined && html` <span class="quiet small"><bdi>${externalId}</bdi></span>`}</span></div>`;
 }
 
