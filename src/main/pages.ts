@@ -41,6 +41,7 @@ import { animalHistoryPage } from '../web/pets/history-page.ts';
 import { animalsPage } from '../web/pets/list-page.ts';
 import { ownAnimalsPage } from '../web/pets/own-animals-page.ts';
 import { deleteAnimalPage } from '../web/pets/shelter-pages.ts';
+import { petStatusPage } from '../web/pets/status-page.ts';
 import { ownPhotoPages } from '../web/photos/own-photos.ts';
 import {
   collectionPage,
@@ -120,6 +121,7 @@ export const pages: readonly WebPage[] = [
   homePage,
   ownAnimalsPage,
   bulkPage,
+  petStatusPage,
   newAnimalPage,
   ownAnimalPage,
   deleteAnimalPage,

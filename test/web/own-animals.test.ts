@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { brotliCompressSync } from 'node:zlib';
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { DAY_MS, formatDate } from '../../src/lib/time.ts';
 import type { NewPet } from '../../src/model/pet.ts';
 import { createPet, getPet, updatePet } from '../../src/store/pets/pets.ts';
 import { image } from '../support/photos.ts';
 import { type Reply, send, serve, type TestService } from '../support/serving.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { assertFits, follow, launchBrowser, skipBrowser } from './browser.ts';
+import { assertFits, follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
 import { signedIn, type Visitor } from './session.ts';
 
 const HOSTILE = '<script>alert(1)</script>"\'&amp;';
@@ -104,7 +104,7 @@ describe('the list of own animals', { skip: skipBrowser }, () => {
     assert.match(await page.locator('.total').innerText(), /^3 animals$/);
     const row = page.getByRole('row', { name: /Minka/ });
     const days = Math.round((Date.parse(today) - Date.parse('2026-01-02')) / DAY_MS);
-    assert.match(await row.innerText(), new RegExp(`Cat\\s+Available\\s+${days}\\s*$`));
+    assert.match(await row.innerText(), new RegExp(`Cat\\s+Available\\s+Edit\\s+${days}\\s*$`));
     await follow(page.getByRole('row', { name: /Brünø/ }).getByRole('link', { name: 'calm' }));
     assert.match(page.url(), /\?tag=calm$/);
     await page.context().close();
@@ -132,7 +132,7 @@ describe('the list of own animals', { skip: skipBrowser }, () => {
     const row = page.getByRole('row', { name: /Bella/ });
     assert.match(
       (await row.innerText()).replaceAll(/\s+/g, ' '),
-      /Beagle mix\s+2 years.*\s+Available €125.00\s+0\s+Room 1, .kennel\s+1$/,
+      /Beagle mix\s+2 years.*\s+Available €125.00 Edit\s+0\s+Room 1, .kennel\s+1$/,
     );
     const link = row.getByRole('link', { name: '1 message about Bella' });
     assert.equal(await link.getAttribute('href'), `/shelter/messages?animal=${id}`);
@@ -378,6 +378,102 @@ describe('the list of own animals', { skip: skipBrowser }, () => {
     });
   }
 
+  it('edits status, price and tags without a script, and returns to the list', async () => {
+    const person = await signedIn(service);
+    const [id] = (await add(person, [{ name: HOSTILE, tags: ['calm'] }])) as [number];
+    const page = await person.newPage(browser, { javaScriptEnabled: false });
+    await page.goto(`${origin}${PATH}?sort=name`);
+    await follow(page.getByRole('link', { name: 'Edit status, price and tags' }));
+    await page.getByLabel('Price').fill('80');
+    await page.getByLabel('Tags').fill('x'.repeat(41));
+    await follow(page.getByRole('button', { name: 'Save' }));
+    assert.equal(await page.getByLabel('Price').inputValue(), '80');
+    assert.equal(await page.locator('[id="tags-error"]').count(), 1);
+    assert.equal(await page.locator('[id="price/currency-error"]').count(), 1);
+    await page.getByLabel('Currency').fill('EUR');
+    await page.getByLabel('Tags').fill('calm\nplayful');
+    await page.getByLabel('Status').selectOption('Sold');
+    await follow(page.getByRole('button', { name: 'Save' }));
+    assert.equal(new URL(page.url()).search, '?sort=name&saved=yes');
+    const { status, priceAmount, priceCurrency } = await read(id);
+    assert.deepEqual(
+      [status, priceAmount, priceCurrency, await tagsOf(id)],
+      ['sold', 8000, 'EUR', ['calm', 'playful']],
+    );
+    await page.goto(`${origin}${PATH}/${id}/status`);
+    await page.getByLabel('Price').fill('');
+    await follow(page.getByRole('button', { name: 'Save' }));
+    assert.equal((await read(id)).priceAmount, null);
+    await page.context().close();
+  });
+
+  it('shows the animal as it is now, with the entries, if someone else has changed it', async () => {
+    const person = await signedIn(service);
+    const stranger = await signedIn(service);
+    const [id] = (await add(person, [{ tags: ['calm'] }])) as [number];
+    const path = `${PATH}/${id}/status`;
+    const form = fieldsOf(await person.open(`${path}?list=q%3Drex`));
+    const actor = { accountId: person.accountId, admin: false };
+    const other = { status: 'sold', price: { amount: 500, currency: 'USD' } } as const;
+    await service.app.databases.production.write(tx => updatePet(tx, actor, id, other, 'open'));
+    const entries = { status: 'available', 'price/amount': '', 'price/currency': '', tags: 'calm\r\nold' };
+    const stale = await person.submit(path, { ...form, ...entries });
+    assert.equal(stale.status, 422);
+    assert.match(stale.text, /The animal has changed since\. Below is how it is now, with your entries/);
+    assert.match(stale.text, /<option value="sold" selected>/);
+    assert.match(stale.text, /name="price\/amount" type="text" value="5.00"/);
+    assert.match(stale.text, />\s*calm\nold<\/textarea>/);
+    const now = { status: 'sold', 'price/amount': '5.00', 'price/currency': 'USD', tags: 'calm\nold' };
+    const saved = await person.submit(path, { ...fieldsOf(stale), ...now });
+    assert.equal(saved.headers['location'], `${PATH}?q=rex&saved=yes#animal-${id}`);
+    const { status, priceAmount } = await read(id);
+    assert.deepEqual([status, priceAmount, await tagsOf(id)], ['sold', 500, ['calm', 'old']]);
+    assert.equal((await stranger.open(path)).status, 404);
+    assert.equal((await stranger.submit(path, { ...form, ...entries })).status, 404);
+    await hold((await add(person, [{ name: 'Held' }]))[0]!);
+    assert.equal((await person.submit(`${PATH}/x/status`, form)).status, 404);
+  });
+
+  it('edits an animal in its row, with a script', async () => {
+    const person = await signedIn(service);
+    const [id, held] = (await add(person, [{ name: 'Rex' }, { name: 'Held' }])) as [number, number];
+    await hold(held);
+    const page = await person.newPage(browser);
+    await page.goto(`${origin}${PATH}?sort=name`);
+    const edit = (name: string) => page.getByRole('link', { name: `Edit status, price and tags of ${name}` });
+    const form = page.locator('.editing');
+    const field = (name: string) => form.locator(`[name="${name}"]`);
+    await edit('Rex').click();
+    await field('status').waitFor();
+    assert.deepEqual(await violationsOn(page), []);
+    await assertFits(page, 'the list with a form');
+    await page.keyboard.press('Escape');
+    assert.equal(await form.count(), 0);
+    assert.equal(await focusedIn(page), `Edit status, price and tags of Rex`);
+    await edit('Rex').click();
+    await field('tags').fill('calm');
+    await field('price/amount').fill('x');
+    await form.getByRole('button', { name: 'Save' }).click();
+    await form.getByRole('alert').waitFor();
+    assert.equal(await field('tags').inputValue(), 'calm');
+    await field('price/amount').fill('80');
+    await field('price/currency').fill('EUR');
+    await form.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('The animal is saved.').waitFor();
+    assert.match(await page.getByRole('row', { name: /Rex/ }).innerText(), /calm\s+Available\s+€80.00/);
+    assert.equal(await focusedIn(page), `Edit status, price and tags of Rex`);
+    assert.equal(new URL(page.url()).search, '?sort=name');
+    assert.equal((await read(id)).priceAmount, 8000);
+    await edit('Held').click();
+    await field('status').selectOption('Sold');
+    await form.getByRole('button', { name: 'Save' }).click();
+    await form.getByRole('alert').waitFor();
+    assert.equal((await read(held)).status, 'pending');
+    await form.getByRole('button', { name: 'Cancel' }).click();
+    assert.equal(await form.count(), 0);
+    await page.context().close();
+  });
+
   it('fits every screen and is accessible, whatever the names', async () => {
     const person = await signedIn(service);
     const long = 'W'.repeat(255);
@@ -407,6 +503,7 @@ describe('the list of own animals', { skip: skipBrowser }, () => {
       `${PATH}?q=nothing`,
       changing('group', ids),
       changing('delete', ids),
+      `${PATH}/${ids[0]}/status`,
       changing('remove-tags', ids),
       `${PATH}?done=status&changed=1&pet_reserved=${ids.join('.')}`,
     ]) {
@@ -426,3 +523,8 @@ describe('the list of own animals', { skip: skipBrowser }, () => {
     await page.context().close();
   });
 });
+
+/** The accessible name of the element that has the focus. */
+function focusedIn(page: Page): Promise<string | null> {
+  return page.evaluate(() => document.activeElement!.getAttribute('aria-label'));
+}

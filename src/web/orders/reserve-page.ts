@@ -1,4 +1,3 @@
-import { nowOf } from '../../access/deployment.ts';
 import { html } from '../../lib/html/html.ts';
 import { Problem } from '../../lib/http/problem.ts';
 import { BodyReader } from '../../lib/http/server/validation.ts';
@@ -6,19 +5,17 @@ import { NOTE_LENGTH_MAX } from '../../lib/text.ts';
 import { formatTime } from '../../lib/time.ts';
 import { NewHold } from '../../model/hold.ts';
 import { NewOrder } from '../../model/order.ts';
-import { type FullPet, petValues } from '../../model/pet.ts';
+import type { FullPet } from '../../model/pet.ts';
 import { boundOf } from '../../model/plan.ts';
 import type { Transaction } from '../../model/schema.ts';
 import { createHold } from '../../store/holds/holds.ts';
 import { placeOrder } from '../../store/orders/orders.ts';
 import { approveOrder, deliverOrder } from '../../store/orders/steps.ts';
 import { withBonds } from '../../store/pets/groups.ts';
-import { getPet } from '../../store/pets/pets.ts';
 import { choices, form, notice, textArea } from '../forms.ts';
-import { found } from '../found.ts';
-import { idOf } from '../lists.ts';
 import { changeOnce, onceField } from '../once.ts';
 import { type AccountVisit, accountPage, ownActor, type View } from '../page.ts';
+import { ownPet } from '../pets/form-pages.ts';
 import { petLinks, petsNamed } from '../pets/names.ts';
 import { readChecked } from '../schema-form.ts';
 import { periodField, periods } from './periods.ts';
@@ -79,11 +76,10 @@ const purposes: Readonly<Record<Purpose, (visit: AccountVisit, tx: Transaction, 
   },
 };
 
-async function reservable({ deployment, account, parameters }: AccountVisit): Promise<FullPet | undefined> {
-  const id = idOf(parameters['petId']);
-  const row = id && (await found(getPet(deployment.database, id, nowOf(deployment))));
-  if (!row || row.accountId !== account.id) return undefined;
-  return (await withBonds(deployment.database, [petValues.fullOf(row)]))[0]!;
+/** Returns the animal with its whole bonded group. */
+async function reservable(visit: AccountVisit): Promise<FullPet | undefined> {
+  const pet = await ownPet(visit);
+  return pet && (await withBonds(visit.deployment.database, [pet]))[0]!;
 }
 
 function idsOf({ id, group }: FullPet): readonly number[] {

@@ -1,16 +1,14 @@
 import { personsBehind } from '../../access/audit/actors.ts';
-import { nowOf } from '../../access/deployment.ts';
 import { memberNames } from '../../access/people/members.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { parseTime } from '../../lib/time.ts';
 import type { PetHistoryEntry, PetReason, PetStatus, Price } from '../../model/pet.ts';
 import { petHistory } from '../../store/pets/history.ts';
-import { getPet } from '../../store/pets/pets.ts';
-import { found } from '../found.ts';
-import { idOf, listPage, pageLinks } from '../lists.ts';
+import { listPage, pageLinks } from '../lists.ts';
 import { type AccountVisit, accountPage, ownActor } from '../page.ts';
 import { wordsOf } from '../schema-form.ts';
 import { placedLabel } from './form-groups.ts';
+import { ownPet } from './form-pages.ts';
 import { priceText, statusNames } from './parts.ts';
 
 /** What happened to an animal, in words, oldest first. */
@@ -20,9 +18,8 @@ export const animalHistoryPage = accountPage({
   title: 'History',
   async show(visit) {
     const { deployment, account } = visit;
-    const id = idOf(visit.parameters['petId']);
-    const pet = id && (await found(getPet(deployment.database, id, nowOf(deployment))));
-    if (!pet || pet.accountId !== account.id) return undefined;
+    const pet = await ownPet(visit);
+    if (pet === undefined) return undefined;
     const { rows, ...links } = await petHistory(deployment.database, ownActor(visit), pet.id, listPage(visit));
     const persons = await personsBehind(
       deployment.database,

@@ -50,7 +50,7 @@ export const ownAnimalsPage = accountPage({
     return {
       description: 'Search, filter and change the animals of this account.',
       styles: ['animals.css', 'own-animals.css'],
-      scripts: isNew ? [] : ['selection.js'],
+      scripts: isNew ? [] : ['selection.js', 'edit-in-row.js'],
       body: html`${doneNotice(savedTexts, query.get('saved'))}${query.has('deleted') && notice('status', html`<p>The animal is deleted.</p>`)}${await changeNotice(visit)}
 ${
   isNew

@@ -92,6 +92,12 @@ export function listField(choice: OwnChoice): Html {
   return html`<input type="hidden" name="${LIST}" value="${queryOf(choice).toString()}">`;
 }
 
+/** Returns the query of a link to a page that returns to the list. */
+export function listQuery(choice: OwnChoice): string {
+  const list = queryOf(choice).toString();
+  return list === '' ? '' : `?${new URLSearchParams({ [LIST]: list })}`;
+}
+
 /** Returns the choice of the list from which a page or a form was opened. */
 export function choiceBehind(fields: URLSearchParams): OwnChoice {
   return ownChoiceOf(new URLSearchParams(fields.get(LIST) ?? ''));

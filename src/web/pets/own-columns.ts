@@ -7,7 +7,7 @@ import { categoryPaths } from '../../store/categories/paths.ts';
 import { arrivalOf } from '../../store/pets/own-pets.ts';
 import type { AccountVisit } from '../page.ts';
 import type { Columns } from '../parts.ts';
-import { LIST_PATH, listPath, type OwnChoice } from './own-choice.ts';
+import { LIST_PATH, listPath, listQuery, type OwnChoice } from './own-choice.ts';
 import { drawing, otherDrawing, priceText, statusBadges } from './parts.ts';
 import { ageText } from './profile-view.ts';
 import { breedText } from './trait-names.ts';
@@ -31,7 +31,7 @@ export async function ownColumns(
     Animal: pet => animalCell(pet, drawingOf(pet)),
     Breed: pet => html`<bdi>${breedText(pet) ?? paths.get(pet.categoryId)?.at(-1)?.name}</bdi>${labelsOf(pet, choice)}`,
     Age: pet => ageText(pet, now),
-    Status: statusCell,
+    Status: pet => statusCell(pet, choice),
     'Days here': pet => pet.status !== 'sold' && daysHere(pet, now),
     Place: ({ shelterLocation }) => shelterLocation !== undefined && html`<bdi>${shelterLocation}</bdi>`,
     Messages: ({ id, name }) => messagesCell(id, name, messages.get(id)),
@@ -63,8 +63,9 @@ function labelsOf({ tags = [], group }: FullPet, choice: OwnChoice): Html | unde
   )}${more > 0 && html`<li>+${more}</li>`}</ul>`;
 }
 
-function statusCell({ status, price }: FullPet): Html {
-  return html`${statusBadges[status]}${price && html` <span class="small">${priceText(price)}</span>`}`;
+function statusCell({ id, name, status, price }: FullPet, choice: OwnChoice): Html {
+  return html`${statusBadges[status]}${price && html` <span class="small">${priceText(price)}</span>`}
+<a class="small" href="${LIST_PATH}/${id}/status${listQuery(choice)}" data-edit="${id}" aria-label="Edit status, price and tags of ${name}">Edit</a>`;
 }
 
 function daysHere(pet: FullPet, now: number): number {
