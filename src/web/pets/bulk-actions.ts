@@ -3,10 +3,11 @@ import { BodyReader } from '../../lib/http/server/validation.ts';
 import { countText } from '../../lib/text.ts';
 import { invalidBody } from '../../model/errors.ts';
 import { type FullPet, PetPatch, type PetRow } from '../../model/pet.ts';
-import { BONDED_MAX, GROUP_ID_MAX, TAG_LENGTH_MAX, TAGS_MAX } from '../../model/profile.ts';
+import { BONDED_MAX, GROUP_ID_MAX, TAGS_MAX } from '../../model/profile.ts';
 import { type Choice, choices, choicesOf, field, select, textArea } from '../forms.ts';
 import { readChecked } from '../schema-form.ts';
 import { statusNames } from './parts.ts';
+import { TAGS_ERROR, tagsIn } from './tag-lines.ts';
 
 /** What the fields of a change depend on. */
 interface FieldContext {
@@ -74,14 +75,10 @@ export const bulkActions: Readonly<Record<string, BulkAction>> = {
     label: 'Add tags',
     title: animals => `Add tags to ${animals}`,
     verb: 'Change',
-    field: {
-      name: 'tags',
-      error: `Enter up to ${TAGS_MAX} tags, one a line, each with up to ${TAG_LENGTH_MAX} characters.`,
-    },
+    field: { name: 'tags', error: TAGS_ERROR },
     fields: ({ form, error }) => textArea({ name: 'tags', label: 'Tags, one a line', value: form.get('tags'), error }),
     patchIn(form) {
-      const lines = (form.get('tags') ?? '').split(/\r?\n/).map(line => line.trim());
-      const added = [...new Set(lines)].filter(line => line !== '');
+      const added = tagsIn(form.get('tags') ?? '');
       if (added.length === 0) throw invalidBody('/tags', 'too_few', 'There is no tag.');
       patchOf({ tags: added });
       return pet => patchOf({ tags: [...new Set([...tagsOf(pet), ...added])] });

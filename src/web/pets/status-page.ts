@@ -13,6 +13,7 @@ import { ownPet } from './form-pages.ts';
 import { choiceBehind, LIST_PATH, listField, listPath, queryOf } from './own-choice.ts';
 import { statusNames } from './parts.ts';
 import { changesIn, errorsOf, textsOf } from './pet-form.ts';
+import { TAGS_ERROR, tagsIn } from './tag-lines.ts';
 
 /** The fields of this form, which are some of those of an animal. */
 const names = ['status', 'price/amount', 'price/currency', 'tags'] as const;
@@ -51,10 +52,12 @@ export const petStatusPage = accountPage({
 
 const petPatch = new BodyReader(PetPatch);
 
-/** Returns the entries of the form. Without an amount, the animal has no price. */
+/** Returns the entries of the form. Without an amount, the animal has no price. Tags that were not changed stay. */
 function entriesOf(sent: URLSearchParams): Texts {
-  const entries = Object.fromEntries(names.map(name => [name, textIn(sent, name)]));
-  return entries['price/amount']!.trim() === '' ? { ...entries, 'price/currency': '' } : entries;
+  const entries = Object.fromEntries(names.map(name => [name, textIn(sent, name)])) as Record<string, string>;
+  if (entries['price/amount']!.trim() === '') entries['price/currency'] = '';
+  const tags = entries['tags']!;
+  return tags === textIn(sent, 'was/tags') ? entries : { ...entries, tags: tagsIn(tags).join('\n') };
 }
 
 /** Returns the text of a field. Browsers send line breaks as CRLF. */
@@ -79,7 +82,8 @@ function formView(visit: AccountVisit, pet: FullPet, texts: Texts, error?: Probl
   const { id, name, etag } = pet;
   const choice = choiceBehind(visit.form.size > 0 ? visit.form : visit.query);
   const current = textsOf(pet);
-  const errors = errorsOf(texts, error);
+  const errors = { ...errorsOf(texts, error) };
+  if (errors['tags'] !== undefined) errors['tags'] = TAGS_ERROR;
   const shown = (name: (typeof names)[number]) => ({
     name,
     value: texts[name]!,
