@@ -352,9 +352,9 @@ describe('the list of own animals', { skip: skipBrowser }, () => {
       await box('B').check();
       if (javaScriptEnabled) {
         await box('D').click({ modifiers: ['Shift'] });
-        await page.getByRole('button', { name: 'Continue with 3' }).waitFor();
+        await page.getByRole('button', { name: 'Continue (3)' }).waitFor();
         await page.getByLabel('All on this page').check();
-        await page.getByRole('button', { name: 'Continue with 5' }).waitFor();
+        await page.getByRole('button', { name: 'Continue (5)' }).waitFor();
         await page.getByLabel('All on this page').uncheck();
         await page.getByRole('button', { name: 'Continue', exact: true }).waitFor();
         await box('B').check();

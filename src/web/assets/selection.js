@@ -15,7 +15,7 @@ function enhance(form) {
   const page = document.createElement('input');
   page.type = 'checkbox';
   label.append(page, ' All on this page');
-  all.closest('label').before(label);
+  form.querySelector('.choices').prepend(label);
   form.append(status);
 
   page.addEventListener('change', () => {
@@ -40,8 +40,8 @@ function enhance(form) {
     const selected = list.filter(box => box.checked).length;
     page.checked = selected === list.length;
     page.indeterminate = selected > 0 && selected < list.length;
-    const number = all.checked ? 'all' : selected;
-    button.textContent = number === 0 ? 'Continue' : `Continue with ${number}`;
+    const number = all?.checked ? 'all' : selected;
+    button.textContent = number === 0 ? 'Continue' : `Continue (${number})`;
     status.textContent = number === 0 ? '' : `${number} selected`;
   }
 }

@@ -107,6 +107,6 @@ function selectionForm(choice: OwnChoice, total: number): Html {
 ${listField(choice)}
 ${select({ name: 'change', label: 'With the selected animals', choices: bulkChoices })}
 <button class="secondary">Continue</button>
-<div class="choices"><label class="choice"><input type="checkbox" name="all" value="yes"> ${total > BULK_MAX ? `The first ${countText(BULK_MAX)} of ${countText(total)}` : `All ${countText(total)}`} that match</label></div>
+<div class="choices">${total > 1 && html`<label class="choice"><input type="checkbox" name="all" value="yes"> ${total > BULK_MAX ? `The first ${countText(BULK_MAX)} of ${countText(total)}` : `All ${countText(total)}`} that match</label>`}</div>
 </form>`;
 }
