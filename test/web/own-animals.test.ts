@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { brotliCompressSync } from 'node:zlib';
 import type { Browser, Page } from 'playwright-core';
+import { insertMember } from '../../src/access/accounts/people.ts';
 import { DAY_MS, formatDate } from '../../src/lib/time.ts';
 import type { NewPet } from '../../src/model/pet.ts';
 import { createPet, getPet, updatePet } from '../../src/store/pets/pets.ts';
@@ -473,6 +474,23 @@ describe('the list of own animals', { skip: skipBrowser }, () => {
     await form.getByRole('button', { name: 'Cancel' }).click();
     assert.equal(await form.count(), 0);
     await page.context().close();
+  });
+
+  it('shows no forms to members who may only read', async () => {
+    const [person, reader] = [await signedIn(service), await signedIn(service)];
+    const ids = await add(person, [{}]);
+    const member = { accountId: person.accountId, personId: reader.accountId, role: 'viewer' } as const;
+    await service.app.databases.production.write(tx => insertMember(tx, member));
+    await reader.submit('/account/switch', { account: String(person.accountId) });
+    const list = await reader.open(PATH);
+    assert.deepEqual(namesIn(list), ['Rex']);
+    assert.doesNotMatch(list.text, /id="selection"|name="id"|data-edit|Add an animal/);
+    for (const path of [changing('delete', ids), `${PATH}/${ids[0]}/status`]) {
+      assert.equal((await reader.open(path)).status, 403, path);
+    }
+    const form = { change: 'delete', ids: String(ids[0]) };
+    assert.equal((await reader.submit(`${PATH}/change`, form)).status, 403);
+    assert.equal((await read(ids[0]!)).name, 'Rex');
   });
 
   it('fits every screen and is accessible, whatever the names', async () => {

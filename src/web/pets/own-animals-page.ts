@@ -46,6 +46,7 @@ export const ownAnimalsPage = accountPage({
     const filter = await ownFilterOf(visit, choice, messages);
     const page = await listOwnPets(database, filter, choice.sort, listPage(visit), nowOf(deployment));
     const isNew = page.total === 0 && (await countOwned(database, account.id)) === 0;
+    const mayChange = visit.may('animals');
     const columns = await ownColumns(visit, choice, page.rows, messages);
     return {
       description: 'Search, filter and change the animals of this account.',
@@ -55,11 +56,11 @@ export const ownAnimalsPage = accountPage({
 ${
   isNew
     ? noAnimalsView
-    : html`${beginLinks}
+    : html`${mayChange && beginLinks}
 ${await filterForm(visit, choice)}
 ${totalView(choice, page)}
 ${page.total === 0 ? noneMatchView(choice) : table('Your animals', columns, page.rows, 'There are no further animals.')}
-${page.rows.length > 0 && selectionForm(choice, page.total)}
+${page.rows.length > 0 && mayChange && selectionForm(choice, page.total)}
 ${pageLinks({ ...visit, query: queryOf(choice) }, page)}`
 }`,
     };

@@ -19,19 +19,21 @@ const TAGS_SHOWN = 3;
 
 /** Returns the columns of the list of own animals. @param messages the numbers of messages about animals */
 export async function ownColumns(
-  { deployment }: AccountVisit,
+  visit: AccountVisit,
   choice: OwnChoice,
   pets: readonly FullPet[],
   messages: ReadonlyMap<number, number>,
 ): Promise<Columns<FullPet>> {
+  const { deployment } = visit;
   const now = nowOf(deployment);
+  const mayChange = visit.may('animals');
   const ids = pets.map(({ categoryId }) => categoryId);
   const paths = await categoryPaths(deployment.database, ids);
   return {
-    Animal: pet => animalCell(pet, drawingOf(pet)),
+    Animal: pet => animalCell(pet, drawingOf(pet), mayChange),
     Breed: pet => html`<bdi>${breedText(pet) ?? paths.get(pet.categoryId)?.at(-1)?.name}</bdi>${labelsOf(pet, choice)}`,
     Age: pet => ageText(pet, now),
-    Status: pet => statusCell(pet, choice),
+    Status: pet => html`${statusOf(pet)}${mayChange && editLink(pet, choice)}`,
     'Days here': pet => pet.status !== 'sold' && daysHere(pet, now),
     Place: ({ shelterLocation }) => shelterLocation !== undefined && html`<bdi>${shelterLocation}</bdi>`,
     Messages: ({ id, name }) => messagesCell(id, name, messages.get(id)),
@@ -42,12 +44,12 @@ export async function ownColumns(
   }
 }
 
-function animalCell({ id, name, externalId, photos: [main] = [] }: FullPet, drawn: Html): Html {
+function animalCell({ id, name, externalId, photos: [main] = [] }: FullPet, drawn: Html, mayChange: boolean): Html {
   const thumb =
     main === undefined
       ? html`<span class="thumb">${drawn}</span>`
       : html`<img class="thumb" src="${photoPath(main.id, 100)}" width="48" height="48" alt="" loading="lazy" decoding="async">`;
-  return html`<div class="own"><input type="checkbox" id="animal-${id}" form="${SELECTION}" name="id" value="${id}" aria-label="Select ${name}">
+  return html`<div class="own">${mayChange && html`<input type="checkbox" id="animal-${id}" form="${SELECTION}" name="id" value="${id}" aria-label="Select ${name}">`}
 ${thumb}
 <span><a href="${LIST_PATH}/${id}"><bdi>${name}</bdi></a>${externalId !== undefined && html` <span class="quiet small"><bdi>${externalId}</bdi></span>`}</span></div>`;
 }
@@ -63,8 +65,12 @@ function labelsOf({ tags = [], group }: FullPet, choice: OwnChoice): Html | unde
   )}${more > 0 && html`<li>+${more}</li>`}</ul>`;
 }
 
-function statusCell({ id, name, status, price }: FullPet, choice: OwnChoice): Html {
-  return html`${statusBadges[status]}${price && html` <span class="small">${priceText(price)}</span>`}
+function statusOf({ status, price }: FullPet): Html {
+  return html`${statusBadges[status]}${price && html` <span class="small">${priceText(price)}</span>`}`;
+}
+
+function editLink({ id, name }: FullPet, choice: OwnChoice): Html {
+  return html`
 <a class="small" href="${LIST_PATH}/${id}/status${listQuery(choice)}" data-edit="${id}" aria-label="Edit status, price and tags of ${name}">Edit</a>`;
 }
 
