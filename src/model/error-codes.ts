@@ -17,6 +17,7 @@ import {
   IMPORT_UPLOAD_MS,
   IMPORTS_KEPT_MS,
   MESSAGES_WINDOW_MS,
+  NOTES_MAX,
   PENDING_MAX,
   SYNC_TOKEN_MS,
   VIOLATION_GRACE_MS,
@@ -341,9 +342,24 @@ const byStatus = {
       `In any ${durationIn('second', MESSAGES_WINDOW_MS)}, an account can send a limited number of messages to the store, or to one owner of animals. \`GET /v1/account\` shows how many (\`messagesPerRecipient\`).`,
       'Send the message again after `Retry-After` seconds.',
     ],
+    reply_limit_exceeded: [
+      'The account has reached its limit of replies by e-mail for today.',
+      'On a UTC day, an account can send a limited number of replies to visitors by e-mail on the page of its inbox. `GET /v1/account` shows how many (`emailReplies`).',
+      'Reply on the next day in UTC, or with your own e-mail program.',
+    ],
+    reply_not_possible: [
+      'This message cannot be answered by e-mail through the store.',
+      'The person who wrote the message has not confirmed the e-mail address, or wants no more e-mails through the store.',
+      'Reply with your own e-mail program: the page of the message shows the address.',
+    ],
+    note_limit_exceeded: [
+      `The message has ${NOTES_MAX} notes, the maximum.`,
+      `A message can have up to ${NOTES_MAX} internal notes.`,
+      'Delete a note of the message first.',
+    ],
     storage_limit_exceeded: [
       'The account has reached its limit of stored texts.',
-      'The texts of its messages, the stored responses to its requests with `Idempotency-Key` and the rows that wait to be imported have as many bytes as its plan allows. `GET /v1/account` shows the bytes and the bound (`storedBytes`).',
+      'The texts of its messages, replies and notes, the stored responses to its requests with `Idempotency-Key` and the rows that wait to be imported have as many bytes as its plan allows. `GET /v1/account` shows the bytes and the bound (`storedBytes`).',
       `Responses are deleted ${durationIn('day', IDEMPOTENCY_KEY_MS, 'article')} after the request, messages when the store no longer keeps them (\`PETSTORE_MESSAGES_DAYS\`). Requests other than messages succeed without \`Idempotency-Key\`. For an import, send a smaller file, or split it. Or ask the operator for a larger plan.`,
     ],
     webhook_secret_limit_exceeded: [

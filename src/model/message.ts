@@ -1,6 +1,7 @@
 import { field, type InsertRowOf, type RecordedRowOf, type RowOf, type StateOf, time } from '../lib/fields/field.ts';
 import { fullSchema, newSchema, plainSchema, recordedSchema } from '../lib/fields/schemas.ts';
 import { checkedText, documentedRule, emailSchema, idSchema, openEnum, timeSchema } from '../lib/schemas.ts';
+import { sql } from '../lib/storage/query.ts';
 import { countText } from '../lib/text.ts';
 import { formatTime } from '../lib/time.ts';
 import { type Static, Type } from '../lib/type.ts';
@@ -113,6 +114,12 @@ export const messageFields = {
   }),
   arrivedAt: field(Type.Integer(), { column: 'arrived_at', nullable: true, view: 'row' }),
   version: field(Type.Integer(), { column: 'version', generated: true, view: 'row' }),
+  /** 1 from its arrival until the recipient opens it, and after it was marked as unread; otherwise null. */
+  unread: field(Type.Integer(), { column: 'unread', generated: true, nullable: true, view: 'row' }),
+  /** Where the recipient put the message; null in the inbox. `spam` is from a blocked sender. */
+  folder: field(Type.Enum(['archived', 'spam']), { column: 'folder', nullable: true, view: 'row' }),
+  /** The person who takes care of the message. */
+  assignedTo: field(Type.Integer(), { column: 'assigned_to', generated: true, nullable: true, view: 'lock' }),
   /** The number of the message among the messages from its sender to its recipient; null if the store sent it. */
   sequence: field(Type.Integer(), { column: 'sequence', nullable: true, view: 'row' }),
 
@@ -147,16 +154,21 @@ export const Messages = Type.Array(Message, { title: 'Messages', description: 'M
 /** A message as it is stored, with its attempts. Times are milliseconds since the Unix epoch. */
 export type MessageRow = RowOf<MessageFields> & Pick<StoredAttempts, 'emailAttempts'>;
 
+/** A message to an account. */
+export type ReceivedMessage = MessageRow & { readonly toAccountId: number };
+
 /** The values that an insert sets. */
 export type InsertedMessageRow = InsertRowOf<MessageFields>;
 
 /** The columns that events record, with the id: never the text. */
-export type RecordedMessageRow = RecordedRowOf<MessageFields> & Pick<MessageRow, 'id'>;
+export type RecordedMessageRow = RecordedRowOf<MessageFields> & Pick<MessageRow, 'id' | 'folder'>;
 
 export interface MessageEventData {
   readonly message: StateOf<MessageFields>;
   /** The previous values of the changed members. */
   readonly was?: { readonly status: MessageStatus };
+  /** True for the delivery of a message from a blocked sender: its recipient does not see the event. */
+  readonly isSpam?: true;
 }
 
 function attemptsOf({ arrivedAt, emailAttempts }: StoredAttempts) {
@@ -199,7 +211,20 @@ export function idOf(messageId: string): number {
 export const message = {
   tag: { name: 'Messages', description: 'Messages to the store and to the owners of pets.', group: 'Messages' },
   // A message can outlast its accounts.
-  table: { name: 'messages', fields: messageFields, accounts: [], checks: {} },
+  table: {
+    name: 'messages',
+    fields: messageFields,
+    accounts: [],
+    checks: {
+      'notes and replies': () => sql`
+        select 'Message ' || messages.id || ' has a note or a reply of an account that did not receive it.' as finding
+        from messages join (
+          select message_id, account_id from message_notes
+          union all select message_id, account_id from message_replies
+        ) as written on written.message_id = messages.id
+        where coalesce(messages.to_account_id, 0) <> written.account_id`,
+    },
+  },
   events: {
     actions: { queued: 'creates', delivered: 'changes', failed: 'changes' },
     scopes: ['messages:read'],
@@ -211,7 +236,7 @@ export const message = {
     shownId: messageIdOf,
   },
   exported: { sentMessages: ['listMessages', { box: 'sent' }], inbox: ['listMessages', { box: 'inbox' }] },
-  deletion: ['messages', 'notifications'],
+  deletion: ['messages', 'notifications', 'inbox'],
   commands: {
     list: {
       summary: 'List messages of all accounts, sorted by id.',

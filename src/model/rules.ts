@@ -23,6 +23,13 @@ export const EVENT_BYTES_DAYS = 30;
 /** The time over which the messages to one recipient are counted. */
 export const MESSAGES_WINDOW_MS = 60_000;
 
+/** The maximum number of senders that an account blocks. */
+export const BLOCKED_SENDERS_MAX = 1000;
+/** The maximum number of notes on a message, and of characters of a note and of a reply. */
+export const NOTES_MAX = 20;
+export const MESSAGE_NOTE_LENGTH_MAX = 2000;
+export const REPLY_LENGTH_MAX = 5000;
+
 /** How many secrets may sign the deliveries of one webhook, and for how long after a rotation. */
 export const WEBHOOK_SECRETS_MAX = 5;
 export const SECRET_OVERLAP_MS = DAY_MS;

@@ -218,6 +218,57 @@ export interface Tables extends NounTables {
     outcome: 'delivered' | 'failed';
     reason: string | null;
   };
+  /** What recipients wrote down about their messages; the senders never see it. */
+  message_notes: {
+    id: Generated<number>;
+    message_id: number;
+    /** The recipient of the message. */
+    account_id: number;
+    /** The person who wrote it. */
+    person_id: Generated<number | null>;
+    text: string;
+    created_at: number;
+  };
+  /** The replies by e-mail to messages of visitors. */
+  message_replies: {
+    id: Generated<number>;
+    message_id: number;
+    /** The recipient of the message. */
+    account_id: number;
+    /** The person who wrote it. */
+    person_id: Generated<number | null>;
+    /** The address that the e-mail goes to. */
+    email: string;
+    /** The public URL of the pages that its link leads to. */
+    url: string;
+    text: string;
+    created_at: number;
+    /** When to send it, or when the lease of a process expires; null when no attempt follows. */
+    due_at: number | null;
+    failures: Generated<number>;
+    /** When the mail server accepted it; null if it waits, or could not be sent. */
+    sent_at: Generated<number | null>;
+  };
+  /** The senders whose messages an account does not want; see `store/messages/blocks.ts`. */
+  blocked_senders: {
+    id: Generated<number>;
+    account_id: number;
+    sender: string;
+    created_at: number;
+    /** When the sender last wrote, or was blocked. */
+    last_at: number;
+  };
+  /** The links in e-mails by which recipients stop further replies; see `store/inbox/mail-stops.ts`. */
+  mail_stops: {
+    id: Generated<number>;
+    /** The hash of the secret of the link. */
+    hash: string;
+    /** The hash of the address. */
+    recipient: string;
+    created_at: number;
+    /** When the recipient used the link. */
+    stopped_at: Generated<number | null>;
+  };
   /** The messages of visitors that wait until the link in an e-mail is opened. */
   visitor_messages: {
     id: Generated<number>;

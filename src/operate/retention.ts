@@ -16,6 +16,8 @@ import { deleteOldEventBytes } from '../model/log/bytes.ts';
 import { type Database, type MaybePromise, type NextDue, sql, type Transaction } from '../model/schema.ts';
 import { deleteOldImportedRows } from '../store/imports/budget.ts';
 import { deleteOldImports } from '../store/imports/clean-up.ts';
+import { deleteOldMailStops } from '../store/inbox/mail-stops.ts';
+import { deleteOldBlocks } from '../store/messages/blocks.ts';
 import { deleteOldMessages } from '../store/messages/retention.ts';
 import { deleteUnconfirmed } from '../store/visitor-messages/visitor-messages.ts';
 import { deleteScheduledEvents } from './deletion/events.ts';
@@ -58,6 +60,8 @@ const allRules = ({
   (tx, limit) => deleteOldDeliveries(tx, eventsKeptMs, limit),
   (tx, limit) => deleteUnusedDeliveries(tx, eventsKeptMs, limit),
   (tx, limit) => deleteOldMessages(tx, messagesKeptMs, limit),
+  (tx, limit) => deleteOldBlocks(tx, messagesKeptMs, limit),
+  (tx, limit) => deleteOldMailStops(tx, messagesKeptMs, limit),
   (tx, limit) => eraseOrigins(tx, auditKeptMs, limit),
   (tx, limit) => deleteOldRefusals(tx, auditKeptMs, limit),
   ...(keysIdleMs === undefined ? [] : [(tx: Transaction, limit: number) => expireIdleKeys(tx, keysIdleMs, limit)]),

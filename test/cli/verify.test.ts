@@ -82,6 +82,11 @@ const breaks: Readonly<Record<string, readonly [statements: string, finding: Reg
     'update webhooks set pending = 5',
     /^The stored number of pending deliveries of webhook 1 is 5, and the rows have 1\.$/,
   ],
+  'notes and replies': [
+    `insert into messages (to_account_id, text, status, arrived_at, created_at, updated_at) values (1, '', 'delivered', 0, 0, 0);
+     insert into message_notes (message_id, account_id, text, created_at) select max(id), 2, '', 0 from messages`,
+    /^Message \d+ has a note or a reply of an account that did not receive it\.$/,
+  ],
   'pending deliveries': [
     'update deliveries set due_at = null',
     /^Delivery 1 is pending and never due, although no other one precedes it\.$/,

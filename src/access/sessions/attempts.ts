@@ -38,6 +38,7 @@ export const attemptLimits = {
   askWaiting: { action: 'ask and wait', max: 10_000, periodMs: DAY_MS },
   askOwnerConfirmed: { action: 'ask confirmed', max: 60, periodMs: 60 * MINUTE_MS },
   askOwnerUnconfirmed: { action: 'ask unconfirmed', max: 200, periodMs: 60 * MINUTE_MS },
+  replyToRecipient: { action: 'reply to', max: 5, periodMs: DAY_MS },
 } as const satisfies Record<string, AttemptLimit>;
 
 /**
@@ -61,6 +62,11 @@ export async function countAttempt(
 /** Returns the subject of attempts with an e-mail address, valid or not: a hash, so that the address is not stored. */
 export function emailSubject(email: string): string {
   return hash('sha256', email.toLowerCase(), 'base64');
+}
+
+/** Returns the subject of the mailbox of an e-mail address: `jo+1@example.org` and `jo+2@example.org` are usually one. */
+export function mailboxSubject(email: string): string {
+  return emailSubject(email.replace(/\+.*@/, '@'));
 }
 
 /** Returns the subject of attempts from an address: IPv6 addresses count by their /64. */

@@ -19,7 +19,7 @@ export function canSee(actor: Actor, event: OwnedEvent): boolean {
   if (accountId === actor.accountId) return true;
   return visibleTo === 'parties'
     ? event.ownerIds.includes(actor.accountId!)
-    : toAccountId === actor.accountId && event.action === 'delivered';
+    : toAccountId === actor.accountId && event.action === 'delivered' && event.data.isSpam !== true;
 }
 
 /** Reports whether the scopes of an actor's key allow events of a kind. */

@@ -15,6 +15,8 @@ export interface LoggedData extends EventCause {
   readonly at?: number;
   readonly ownerId?: number;
   readonly ownerIds?: readonly number[];
+  /** True for the delivery of a message that its recipient is not notified of. */
+  readonly isSpam?: true;
 }
 
 /**

@@ -15,6 +15,8 @@ import { type Event, operator } from '../../model/log/event.ts';
 import { eventsOf } from '../../model/log/log.ts';
 import { type Database, query, type Transaction } from '../../model/schema.ts';
 import { createHold, getHold } from '../../store/holds/holds.ts';
+import { addNote, listNotes } from '../../store/inbox/notes.ts';
+import { blockSender, listBlocked } from '../../store/messages/blocks.ts';
 import { getMessage, sendMessage, sendNotification } from '../../store/messages/messages.ts';
 import { getOrder, placeOrder } from '../../store/orders/orders.ts';
 import { approveOrder, deliverOrder } from '../../store/orders/steps.ts';
@@ -71,7 +73,9 @@ async function fill(tx: Transaction) {
   await approveOrder(tx, ann, 3, { note: SECRET });
   await deliverOrder(tx, ann, 3, {});
   await sendMessage(tx, ann, { message: SECRET, petId: 4, replyTo: 'ann@example.org' });
-  await sendNotification(tx, ann.accountId, `Dear ${SECRET}`);
+  const { id } = await sendNotification(tx, ann.accountId, `Dear ${SECRET}`);
+  await addNote(tx, { id, toAccountId: ann.accountId }, SECRET, 1000);
+  await blockSender(tx, ann.accountId, { accountId: ben.accountId, petId: null, replyTo: null });
   // More events than one batch deletes.
   for (let line = 0; line < 60; line++) {
     await replaceOrganization(tx, ann, 1, {
@@ -181,6 +185,8 @@ onEachEngine(engine => {
         assert.deepEqual([message.message, message.replyTo], ['[deleted]', null]);
         // The count that retention subtracts once it deletes the message.
         assert.equal(await storedBytes.read(database, ann.accountId), Buffer.byteLength('[deleted]'));
+        assert.deepEqual(await listNotes(database, { id: 2, toAccountId: ann.accountId }), []);
+        assert.deepEqual(await listBlocked(database, ann.accountId), []);
         await assert.rejects(getWebhook(database, operator, 1), { code: 'webhook_not_found' });
         await assert.rejects(getOrganization(database, operator, 1), { code: 'organization_not_found' });
         assert.equal((await getOrganization(database, operator, 2)).name, 'Ben');

@@ -8,6 +8,7 @@ import { type DeletionStep, nouns } from '../../model/nouns.ts';
 import { type EventKind, type Params, query, selectJsonNumbers, sql, type Transaction } from '../../model/schema.ts';
 import { releaseHold } from '../../store/holds/holds.ts';
 import { deleteImportsOf } from '../../store/imports/clean-up.ts';
+import { deleteInboxOf } from '../../store/inbox/clean-up.ts';
 import { bytesStored } from '../../store/messages/rows.ts';
 import type { OrderEventData } from '../../store/orders/events.ts';
 import { isOpen } from '../../store/orders/open-orders.ts';
@@ -38,6 +39,7 @@ const ownSteps = {
   // Its animals are deleted before this step, so no visitor can write to the account about one any more.
   messages: (tx, accountId, after) => eraseMessages(tx, 'account_id', accountId, after),
   notifications: (tx, accountId, after) => eraseMessages(tx, 'to_account_id', accountId, after),
+  inbox: deletingAll(deleteInboxOf),
   sales: redactSales,
   webhooks: deleteWebhooks,
   organization: eraseOrganization,

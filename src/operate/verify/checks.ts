@@ -107,6 +107,9 @@ export const checks: readonly Check[] = [
       select 'stored bytes of account ' || account_id as name, ${bytesStored} as counted
       from messages where account_id is not null
       union all select 'stored bytes of account ' || account_id, octet_length(body) from idempotency
+      union all select 'stored bytes of account ' || account_id, octet_length(text)
+      from message_notes
+      union all select 'stored bytes of account ' || account_id, octet_length(text) from message_replies
       union all select 'stored bytes of account ' || account_id, octet_length(rows)
       from import_chunks join imports on imports.id = import_id`,
   ),

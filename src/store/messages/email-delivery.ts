@@ -38,8 +38,10 @@ export function emailDelivery({ database, sender, log }: EmailJobDeps): JobType<
       const renewal = setInterval(() => void renewLease(message), LEASE_RENEWAL_MS).unref();
       try {
         const to = await recipientsOf(message);
-        // Without a recipient there is no attempt, because the message is in the inbox.
-        const failure = to.length === 0 ? undefined : await sender.send(emailOf(message, to));
+        // Without a recipient there is no attempt, because the message is in the inbox. Spam is not sent, but its sender
+        // sees the same attempt as for other messages.
+        const isSent = to.length > 0 && message.folder !== 'spam';
+        const failure = isSent ? await sender.send(emailOf(message, to)) : undefined;
         if (failure !== undefined && throttle.shouldLog(`mail ${failure.reason}`)) {
           const { reason, detail } = failure;
           log.warn({ message: messageIdOf(message.id), reason, detail }, SENDING_FAILED);

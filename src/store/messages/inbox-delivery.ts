@@ -41,6 +41,7 @@ const deliver = query((db, p: Params<{ now: number; dueAt: number | null; status
       arrived_at: p.now,
       due_at: p.dueAt,
       status: p.status,
+      unread: 1,
       version: eb('version', '+', 1),
       updated_at: p.now,
     }))

@@ -9,6 +9,7 @@ import { type Bounds, plans } from '../../model/plan.ts';
 import { MESSAGES_WINDOW_MS } from '../../model/rules.ts';
 import { insertingOne, type Params, query, type Reader, type Transaction } from '../../model/schema.ts';
 import { getPet } from '../pets/pets.ts';
+import { isBlocked } from './blocks.ts';
 import { bytesOf, inserted, type MessageColumns, messageColumns, messageEvent, messageValues, rowOf } from './rows.ts';
 
 /** The bounds of an account's messages. */
@@ -56,9 +57,11 @@ async function enqueue(
   parties: Pick<MessageRow, 'accountId' | 'toAccountId' | 'sequence'>,
 ): Promise<MessageRow> {
   const created = { status: 'queued', arrivedAt: null, createdAt: tx.now, updatedAt: tx.now } as const;
-  const values = { ...messageValues.toRow(message), ...parties, ...created };
+  const sent = { ...messageValues.toRow(message), ...parties };
+  const folder = (await isBlocked(tx, parties.toAccountId, sent)) ? 'spam' : null;
+  const values = { ...sent, ...created, folder } as const;
   const id = await tx.insert(insertMessage, values);
-  const row: MessageRow = { ...values, id, version: 1, emailAttempts: [] };
+  const row: MessageRow = { ...values, id, version: 1, unread: null, emailAttempts: [] };
   await record(tx, messageEvent(row, 'queued'));
   return row;
 }

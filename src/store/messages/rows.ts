@@ -64,6 +64,7 @@ export const recordedColumns = [
   'to_account_id as toAccountId',
   'pet_id as petId',
   'created_at as createdAt',
+  'folder',
 ] as const;
 
 /**
@@ -73,6 +74,7 @@ export function messageEvent(message: RecordedMessageRow, status: MessageStatus)
   const data: MessageEventData = {
     message: messageValues.stateOf({ ...message, status }),
     ...(status !== 'queued' && { was: { status: 'queued' } }),
+    ...(status !== 'queued' && message.folder === 'spam' && { isSpam: true }),
   };
   const accountId = status === 'queued' ? message.accountId : null;
   return { kind: 'message', action: status, subjectId: message.id, accountId, data };

@@ -3,8 +3,8 @@ import {
   addressSubject,
   attemptLimits,
   countAttempt,
-  emailSubject,
   forgetAttempts,
+  mailboxSubject,
   siteSubject,
   tooManyAttempts,
 } from '../../access/sessions/attempts.ts';
@@ -72,7 +72,11 @@ export async function keepUntilConfirmed(
 ): Promise<void> {
   await requireAttempts(tx, [
     ...networkLimits(address, await ownerOf(tx, message)),
-    [attemptLimits.askByEmail, recipientOf(message), 'This e-mail address got too many links that nobody opened.'],
+    [
+      attemptLimits.askByEmail,
+      mailboxSubject(message.email),
+      'This e-mail address got too many links that nobody opened.',
+    ],
     [
       attemptLimits.askWaiting,
       '',
@@ -100,7 +104,7 @@ export async function sendConfirmed(tx: Transaction, secret: string): Promise<Vi
   const message = await tx.first(deleteByHash, { hash: hashSecret(secret), now: tx.now });
   if (message === undefined) return undefined;
   await requireAttempts(tx, [[attemptLimits.askOwnerConfirmed, await ownerOf(tx, message), BUSY_OWNER]]);
-  await forgetAttempts(tx, attemptLimits.askByEmail, recipientOf(message));
+  await forgetAttempts(tx, attemptLimits.askByEmail, mailboxSubject(message.email));
   await send(tx, message, true);
   return message;
 }
@@ -134,11 +138,6 @@ function networkLimits(address: string, owner: string): CountedLimit[] {
 }
 
 const BUSY_OWNER = 'The owner of this animal got too many messages from visitors.';
-
-/** Returns the mailbox of an e-mail address: `jo+1@example.org` and `jo+2@example.org` are usually the same. */
-function recipientOf({ email }: VisitorMessage): string {
-  return emailSubject(email.replace(/\+.*@/, '@'));
-}
 
 /** Counts attempts. An error rolls back the counts of this transaction, except those at their limit. */
 async function requireAttempts(tx: Transaction, limits: readonly CountedLimit[]): Promise<void> {

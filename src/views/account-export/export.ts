@@ -9,6 +9,7 @@ import { DAY_MS, durationIn, formatTime, HOUR_MS, withTimes } from '../../lib/ti
 import { keyState } from '../../model/key.ts';
 import { eventsOf } from '../../model/log/log.ts';
 import { loggedRequestOf } from '../../model/logged-request.ts';
+import { messageIdOf } from '../../model/message.ts';
 import type { Noun, NounList } from '../../model/noun.ts';
 import { type NounTableName, nouns } from '../../model/nouns.ts';
 import { organizationValues } from '../../model/organization.ts';
@@ -16,6 +17,7 @@ import { EVENT_BYTES_DAYS } from '../../model/rules.ts';
 import type { Database, Tables } from '../../model/schema.ts';
 import { USAGE_KEPT_MS, usageByKeyAndHour } from '../../operate/usage/counts.ts';
 import { listRequests } from '../../operate/usage/log.ts';
+import { type InboxPart, inboxPages, inboxParts } from '../../store/inbox/clean-up.ts';
 import { findOrganization } from '../../store/organizations/organizations.ts';
 import { callList, type LocalContext } from '../local-call.ts';
 
@@ -65,6 +67,9 @@ export const exportedTables = {
   passwords: { leftOut: 'secret' },
   links: { leftOut: 'secret' },
   account_emails: { leftOut: 'only until they are sent' },
+  message_notes: 'notes',
+  message_replies: 'replies',
+  blocked_senders: 'blockedSenders',
 } as const satisfies Record<AccountTable, string | { readonly leftOut: string }>;
 
 /** The options of an export. */
@@ -106,6 +111,7 @@ export async function* exportAccount(
       yield* itemsOf(deployment, operation, filters, id, stringify);
       yield ']';
     }
+    for (const part of inboxParts) yield* arrayOf(part, inboxItems(deployment.database, part, id), stringify);
     yield '}';
   }
   yield '}';
@@ -171,6 +177,16 @@ async function* itemsOf(
     }
     cursor = next;
   } while (cursor !== undefined);
+}
+
+/** Yields what the account stores about its messages, a page at a time. */
+async function* inboxItems(database: Database, part: InboxPart, accountId: number) {
+  for await (const rows of inboxPages(database, part, accountId)) {
+    yield rows.map(({ messageId, ...row }) => ({
+      ...withTimes(row),
+      ...(messageId !== undefined && { messageId: messageIdOf(messageId) }),
+    }));
+  }
 }
 
 /** Returns the events of the account itself and of its keys. `GET /v1/events` lists those of its other resources. */
