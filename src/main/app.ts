@@ -96,6 +96,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const emailQueued = () => {
     jobs.get('production')?.wake('account_emails');
     jobs.get('production')?.wake('visitor_emails');
+    jobs.get('production')?.wake('reply_emails');
   };
   const parts = { deployments, uploads, limiter, isUpgraded, emailSender, emailQueued, usage, tracing, backups };
   const { addresses, metrics } = createAddresses(options, parts, opened);

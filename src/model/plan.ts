@@ -37,8 +37,10 @@ export interface Bounds {
   readonly streams: number;
   /** The messages to one recipient in any 60 seconds. */
   readonly messagesPerRecipient: number;
+  /** The replies by e-mail to visitors on a UTC day. */
+  readonly emailReplies: number;
   /**
-   * The bytes of texts: those of messages sent, the bodies of idempotent responses, and rows that wait to be imported.
+   * The bytes of texts: those of messages sent, of replies and notes, the bodies of idempotent responses, and rows that wait to be imported.
    */
   readonly storedBytes: number;
   /** The bytes of the photos of its pets and its organization: originals and sizes. */
@@ -59,6 +61,7 @@ export const boundTitles = {
   categories: 'Categories',
   webhooks: 'Webhooks',
   streams: 'Event streams',
+  emailReplies: 'Replies by e-mail today',
   storedBytes: 'Stored texts',
   photoBytes: 'Photos',
   scans: 'Scans in progress',
@@ -102,6 +105,7 @@ export const plans = {
       webhooks: 10,
       streams: 5,
       messagesPerRecipient: 10,
+      emailReplies: 50,
       storedBytes: 20 * MEBIBYTE,
       photoBytes: 2_000 * MEBIBYTE,
       scans: 10,
@@ -119,6 +123,7 @@ export const plans = {
       webhooks: 25,
       streams: 20,
       messagesPerRecipient: 30,
+      emailReplies: 200,
       storedBytes: 200 * MEBIBYTE,
       photoBytes: 20_000 * MEBIBYTE,
       scans: 20,
@@ -136,6 +141,7 @@ export const plans = {
       webhooks: 100,
       streams: 100,
       messagesPerRecipient: 100,
+      emailReplies: 1_000,
       storedBytes: 2_000 * MEBIBYTE,
       photoBytes: 200_000 * MEBIBYTE,
       scans: 50,
@@ -153,6 +159,7 @@ export const plans = {
       webhooks: BOUND_MAX,
       streams: BOUND_MAX,
       messagesPerRecipient: BOUND_MAX,
+      emailReplies: BOUND_MAX,
       storedBytes: BOUND_MAX * MEBIBYTE,
       photoBytes: PHOTO_QUOTA_MAX * MEBIBYTE,
       scans: BOUND_MAX,

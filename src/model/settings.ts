@@ -221,10 +221,14 @@ export const settingTree = {
       'PETSTORE_MESSAGES_PER_RECIPIENT',
       `The maximum number of messages from an account to one recipient in any ${durationIn('second', MESSAGES_WINDOW_MS)}.`,
     ),
+    emailReplies: bound(
+      'PETSTORE_REPLIES_PER_DAY',
+      'The maximum number of replies to visitors that an account sends by e-mail on a UTC day.',
+    ),
     storedBytes: {
       ...bound(
         'PETSTORE_STORAGE_QUOTA_MIB',
-        'The maximum size of the texts that an account stores, in MiB: its messages, the responses to its requests with Idempotency-Key, and rows that wait to be imported.',
+        'The maximum size of the texts that an account stores, in MiB: its messages, replies and notes, the responses to its requests with Idempotency-Key, and rows that wait to be imported.',
       ),
       parse: parseMebibytes,
     },

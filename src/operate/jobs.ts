@@ -16,6 +16,7 @@ import type { ImportRules } from '../store/imports/chunk.ts';
 import { importJob, nextImportStep } from '../store/imports/import-job.ts';
 import type { FetchDeps } from '../store/imports/photos/fetch.ts';
 import { nextPhotoFetch, photoFetchJob } from '../store/imports/photos/fetch-job.ts';
+import { nextReplyEmail, replyEmails } from '../store/inbox/reply-job.ts';
 import { accountEmails, nextAccountEmail } from '../store/messages/account-emails.ts';
 import { emailDelivery, nextEmailDelivery } from '../store/messages/email-delivery.ts';
 import type { EmailSender } from '../store/messages/email-sender.ts';
@@ -74,7 +75,7 @@ interface JobDeps {
 /**
  * The names of the jobs in the code and the log: `words` fills the index of words, `events` dispatches events to
  * webhooks, `mail` sends messages by e-mail, `import_photos` fetches photos, `account_emails` and `visitor_emails` send
- * links, `authority` disables the webhooks of keys that have ended, `organizations` hides the organizations of
+ * links, `reply_emails` sends replies to visitors, `authority` disables the webhooks of keys that have ended, `organizations` hides the organizations of
  * suspended accounts, `photos` deletes files that no pet needs, and `photo_sizes` counts the sizes of photos of earlier
  * releases.
  */
@@ -87,6 +88,7 @@ export type JobName =
   | 'mail'
   | 'account_emails'
   | 'visitor_emails'
+  | 'reply_emails'
   | 'events'
   | 'deliveries'
   | 'imports'
@@ -108,6 +110,7 @@ const dueQueries = {
   mail: [nextEmailDelivery],
   account_emails: [nextAccountEmail],
   visitor_emails: [nextVisitorEmail],
+  reply_emails: [nextReplyEmail],
   events: [nextDispatch],
   deliveries: [nextHealthyDelivery, nextFailingDelivery],
   imports: [nextImportStep],
@@ -196,6 +199,7 @@ function jobsOf(deps: JobDeps, wake: (name: JobName) => void): readonly Schedule
     ...(sender ? [{ type: emailDelivery({ database, log, sender }), due: dueQueries.mail }] : []),
     ...(sender ? [{ type: accountEmails({ database, log, sender }), due: dueQueries.account_emails }] : []),
     ...(sender ? [{ type: visitorEmails({ database, log, sender }), due: dueQueries.visitor_emails }] : []),
+    ...(sender ? [{ type: replyEmails({ database, log, sender }), due: dueQueries.reply_emails }] : []),
     ...webhookJobs(deps, now, wake),
     ...(rules && accounts
       ? [{ type: importJob({ database, rules, accounts, isServing: deps.isServing, now }), due: dueQueries.imports }]

@@ -1,3 +1,5 @@
+import { dayText } from '../time.ts';
+
 /** Marks HTML. Only this module has it, so that no value from outside passes as HTML. */
 const isHtml = Symbol('HTML');
 
@@ -54,13 +56,11 @@ export function sentence(text: string): Html {
 /** Returns a time as people read it: `22 Nov 2026, 13:45 UTC`. @param at milliseconds since the Unix epoch */
 export function timeHtml(at: number): Html {
   const date = new Date(at);
-  const [day, clock] = [dayFormat.format(date), date.toISOString().slice(11, 16)];
+  const [day, clock] = [dayText(date), date.toISOString().slice(11, 16)];
   return html`<time datetime="${date.toISOString()}">${day}, ${clock} UTC</time>`;
 }
 
-/** Returns a UTC day as people read it: `22 Nov 2026`. */
+/** Returns a UTC day as people read it; see `dayText`. */
 export function dayHtml(date: Date): Html {
-  return html`<time datetime="${date.toISOString()}">${dayFormat.format(date)}</time>`;
+  return html`<time datetime="${date.toISOString()}">${dayText(date)}</time>`;
 }
-
-const dayFormat = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' });

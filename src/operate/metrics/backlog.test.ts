@@ -13,6 +13,7 @@ onEachEngine(engine => {
       message_emails: empty,
       account_emails: empty,
       visitor_emails: empty,
+      reply_emails: empty,
     });
     await database.write(async tx => {
       const active = { id: 1, status: 'active', disabled_reason: null, failing_since: null, due_at: 500, pending: 2 };
@@ -43,6 +44,7 @@ onEachEngine(engine => {
       message_emails: { pending: 2, oldestAt: 70 },
       account_emails: { pending: 1, oldestAt: 30 },
       visitor_emails: empty,
+      reply_emails: empty,
     });
   });
 });

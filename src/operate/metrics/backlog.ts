@@ -6,7 +6,7 @@ export const COUNTED_MAX = 10_000;
 export const EXAMINED_MAX = 250;
 
 /** The queues of work that leaves the service. */
-export type QueueName = 'deliveries' | 'message_emails' | 'account_emails' | 'visitor_emails';
+export type QueueName = 'deliveries' | 'message_emails' | 'account_emails' | 'visitor_emails' | 'reply_emails';
 
 export interface Queue {
   /** The number of pending rows: at most `COUNTED_MAX + 1`; exact for deliveries, which webhooks count. */
@@ -46,7 +46,8 @@ const queues = query(db =>
              from (${dueWebhooks('null')} union all ${dueWebhooks('not null')}) as webhook) as first) as "oldestAt"
         union all select 'message_emails', ${queueOf('messages')}
         union all select 'account_emails', ${queueOf('account_emails')}
-        union all select 'visitor_emails', ${queueOf('visitor_messages')})`)}`.as('queues'),
+        union all select 'visitor_emails', ${queueOf('visitor_messages')}
+        union all select 'reply_emails', ${queueOf('message_replies')})`)}`.as('queues'),
     )
     .selectAll(),
 );

@@ -36,9 +36,9 @@ interface EmailJobOptions<Row, Name> {
   compose(tx: Transaction, row: Row): MaybePromise<Email | undefined>;
   /**
    * Records that no further attempt follows.
-   * @param isRejected whether no attempt succeeded
+   * @param outcome `failed`: no attempt succeeded; `unneeded`: `compose` returned no e-mail
    */
-  finish(tx: Transaction, row: Row, isRejected: boolean): MaybePromise<unknown>;
+  finish(tx: Transaction, row: Row, outcome: 'sent' | 'failed' | 'unneeded'): MaybePromise<unknown>;
 }
 
 /**
@@ -63,8 +63,9 @@ export function emailJob<Row extends EmailRow, Name extends string>(
       }
       const failures = row.failures + 1;
       const waitMs = failure?.final === false ? scheduledDelay(RETRY_SCHEDULE_MS, failures) : undefined;
+      const outcome = email === undefined ? 'unneeded' : failure === undefined ? 'sent' : 'failed';
       await database.write(async tx => {
-        if (waitMs === undefined) await finish(tx, row, failure !== undefined);
+        if (waitMs === undefined) await finish(tx, row, outcome);
         else await tx.run(queue.retry, { id: row.id, dueAt: tx.now + waitMs, failures });
       });
     },
@@ -103,7 +104,7 @@ const LEASE_MS = 150_000;
  * @param columns the columns that the job gets of each row
  */
 export function emailQueue<
-  Table extends 'account_emails' | 'visitor_messages',
+  Table extends 'account_emails' | 'visitor_messages' | 'message_replies',
   const Column extends `${keyof Tables[Table] & string}${'' | ` as ${string}`}`,
 >(table: Table, columns: readonly Column[]): EmailQueue<Selection<Tables, Table, Column>> {
   // The queries are the same for every table, so they use the types of one table.

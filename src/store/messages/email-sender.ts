@@ -11,6 +11,8 @@ export interface Email {
   readonly text: string;
   /** When the message was written, in milliseconds since the Unix epoch. */
   readonly at: number;
+  /** The page on which the recipient stops further e-mails, also with one click (RFC 8058). */
+  readonly stopUrl?: string;
 }
 
 /** The failure of an e-mail that was not sent, or not to every recipient. */
@@ -64,7 +66,7 @@ export async function openEmailSender({ url, from }: EmailSettings): Promise<Ema
   });
 
   return {
-    async send({ id, to, replyTo, subject, text, at }) {
+    async send({ id, to, replyTo, subject, text, at, stopUrl }) {
       const signal = AbortSignal.timeout(SENDING_MS);
       try {
         const { rejectedErrors = [] } = await transport.sendMail({
@@ -76,7 +78,10 @@ export async function openEmailSender({ url, from }: EmailSettings): Promise<Ema
           date: new Date(at),
           text,
           textEncoding: 'quoted-printable',
-          headers: { 'Auto-Submitted': 'auto-generated' },
+          headers:
+            stopUrl === undefined
+              ? { 'Auto-Submitted': 'auto-generated' }
+              : { 'List-Unsubscribe': `<${stopUrl}>`, 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' },
           signal,
         });
         return rejectedErrors.length === 0 ? undefined : partialFailureOf(rejectedErrors, to);

@@ -23,7 +23,7 @@ export function visitorEmails(deps: EmailJobDeps) {
       await tx.run(storeHash, { id: message.id, hash: hashSecret(secret) });
       return emailOf(message, message.url + confirmPath(secret));
     },
-    finish: (tx, { id }, isRejected) => (isRejected ? tx.run(deleteMessage, { id }) : tx.run(recordSent, { id })),
+    finish: (tx, { id }, outcome) => (outcome === 'sent' ? tx.run(recordSent, { id }) : tx.run(deleteMessage, { id })),
   });
 }
 

@@ -16,6 +16,7 @@ import { EVENT_BYTES_DAYS, MESSAGES_WINDOW_MS } from '../../model/rules.ts';
 import { countCategories } from '../../store/categories/bound.ts';
 import { countHeld } from '../../store/holds/holds.ts';
 import { rowsImported } from '../../store/imports/budget.ts';
+import { repliesToday } from '../../store/inbox/replies.ts';
 import { countOpen } from '../../store/orders/open-orders.ts';
 import { countOwned } from '../../store/pets/counts.ts';
 import { photoBytes } from '../../store/photo-references.ts';
@@ -67,8 +68,9 @@ const AccountBounds = Type.Object(
     categories: bound('The categories that the account created, with the placeholders that its animals created.'),
     webhooks: bound('The webhooks.'),
     streams: bound('The open event streams, on the node that sends the response.'),
+    emailReplies: bound('The replies to visitors that the account sent by e-mail today, in UTC.'),
     storedBytes: bound(
-      'The bytes of texts: of the messages that the account sent, and of the responses to its requests with `Idempotency-Key`.',
+      'The bytes of texts: of the messages that the account sent, of its replies and notes, and of the responses to its requests with `Idempotency-Key`.',
     ),
     photoBytes: bound('The bytes of the photos of its animals and its organization: the originals and their sizes.'),
     messagesPerRecipient: Type.Object(
@@ -145,6 +147,7 @@ export async function boundsOf(
     categories: await countCategories(database, accountId),
     webhooks: await countWebhooks(database, accountId),
     streams: countStreams(context, accountId),
+    emailReplies: await repliesToday(database, accountId, now),
     storedBytes: await storedBytes.read(database, accountId),
     photoBytes: await photoBytes.read(database, accountId),
     scans: context.scans.countOf(accountId),
