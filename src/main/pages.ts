@@ -11,7 +11,10 @@ import { guidePage, guidesPage, operatingGuidePage } from '../web/guides/pages.t
 import { homePage } from '../web/home/home-page.ts';
 import { cancelImportPage, importErrorsPage, importPage, importsPage } from '../web/imports/imports-page.ts';
 import { keyPage, keysPage, newKeyPage, revokeKeyPage, rotateKeyPage } from '../web/keys/pages.ts';
-import { inboxMessagePage, inboxPage } from '../web/messages/inbox-pages.ts';
+import { blockedSendersPage } from '../web/messages/blocked-page.ts';
+import { inboxPage } from '../web/messages/inbox-page.ts';
+import { mailStopPage } from '../web/messages/mail-stop-page.ts';
+import { inboxMessagePage } from '../web/messages/message-page.ts';
 import { accountPages } from '../web/operator/account-page.ts';
 import { accountsPage } from '../web/operator/accounts-page.ts';
 import { auditPage, refusalsPage } from '../web/operator/audit-page.ts';
@@ -71,6 +74,7 @@ export const pages: readonly WebPage[] = [
   animalPage,
   cardPage,
   confirmMessagePage,
+  mailStopPage,
   organizationsPage,
   organizationPage,
   sitemapPage,
@@ -131,6 +135,7 @@ export const pages: readonly WebPage[] = [
   cancelImportPage,
   importErrorsPage,
   inboxPage,
+  blockedSendersPage,
   inboxMessagePage,
   ordersPage,
   orderPage,

@@ -61,6 +61,8 @@ export interface WebPage {
    * checked.
    */
   readonly withoutToken?: true;
+  /** Whether its form has no fields: the body is not read, so that it may have any content type. */
+  readonly withoutFields?: true;
   /** The maximum size of its form in bytes, if it has long texts; 64 KiB by default. */
   readonly formBytesMax?: number;
   /** The file that its form sends as `multipart/form-data`, after its token. */

@@ -128,7 +128,10 @@ export class PageHandler {
     const { client, secret, visitor, signedIn } = admitted;
     const { fields: form, file } =
       page.file === undefined
-        ? { fields: await request.readForm(client, page.formBytesMax), file: undefined }
+        ? {
+            fields: page.withoutFields ? new URLSearchParams() : await request.readForm(client, page.formBytesMax),
+            file: undefined,
+          }
         : await request.readFileForm(page.file, signedIn && uploadAccountOf(signedIn));
     const hasToken = page.withoutToken || [secret, visitor].some(own => isFormToken(form.get('token'), own));
     if (!hasToken && !request.tls && !isLocalhost(request)) {

@@ -1,10 +1,11 @@
 import { mailtoUrl } from '../../lib/email.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
-import { idOf, type MessageRow, messageIdOf } from '../../model/message.ts';
+import { type MessageRow, messageIdOf } from '../../model/message.ts';
 import { listEveryMessage } from '../../store/messages/list.ts';
 import { getMessage } from '../../store/messages/messages.ts';
 import { deploymentOf, withQuery } from '../deployments.ts';
 import { excerpt } from '../messages/excerpt.ts';
+import { storedIdOf } from '../messages/parts.ts';
 import { badge, facts, table } from '../parts.ts';
 import { operatorList } from './list.ts';
 import { accountLink, actorOf, styles } from './parts.ts';
@@ -36,10 +37,10 @@ export const messagePages = resourcePages({
   path: `${PATH}/{messageId}`,
   title: 'Message',
   async find(visit) {
-    const id = visit.parameters['messageId']!;
+    const id = storedIdOf(visit.parameters['messageId']);
     const deployment = deploymentOf(visit);
-    if (deployment === undefined || !/^msg_[1-9]\d{0,14}$/.test(id)) return undefined;
-    const message = await getMessage(deployment.database, actorOf(visit), idOf(id));
+    if (deployment === undefined || id === undefined) return undefined;
+    const message = await getMessage(deployment.database, actorOf(visit), id);
     // A message to the admin's own account is not a message to the store.
     return message.toAccountId === null ? { message, deployment: deployment.name } : undefined;
   },

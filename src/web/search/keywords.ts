@@ -99,8 +99,8 @@ export const sitePages: readonly Readonly<Record<'title' | 'keywords' | 'text' |
   },
   {
     title: 'Inbox',
-    keywords: 'messages questions mail ask visitors answer reply contact',
-    text: 'What people ask about your animals.',
+    keywords: 'messages questions mail ask visitors answer reply contact unread archive spam block sender note',
+    text: 'What people ask about your animals: read, reply, archive, and block senders.',
     path: '/shelter/messages',
   },
   {

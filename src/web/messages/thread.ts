@@ -1,0 +1,47 @@
+import { type Html, html, timeHtml } from '../../lib/html/html.ts';
+import { messageIdOf, type ReceivedMessage } from '../../model/message.ts';
+import { listNotes, type MessageNote } from '../../store/inbox/notes.ts';
+import { type EmailReply, listReplies } from '../../store/inbox/replies.ts';
+import { form } from '../forms.ts';
+import type { AccountVisit } from '../page.ts';
+import { badge } from '../parts.ts';
+import { PATH, senderOf, textOf } from './parts.ts';
+
+/** Returns a message with its replies and notes, in the order of their times. */
+export async function threadView(visit: AccountVisit, message: ReceivedMessage): Promise<Html> {
+  const { database } = visit.deployment;
+  const replies = await listReplies(database, message);
+  const notes = await listNotes(database, message);
+  const entries = [
+    { at: message.createdAt, view: entryView(senderOf(message), message.createdAt, textOf(message)) },
+    ...replies.map(reply => ({ at: reply.createdAt, view: replyView(reply) })),
+    ...notes.map(note => ({ at: note.createdAt, view: noteView(visit, message, note) })),
+  ].sort((one, other) => one.at - other.at);
+  return html`<ol class="thread">${entries.map(({ view }) => view)}</ol>`;
+}
+
+function entryView(who: Html, at: number, text: string, look = '', more?: Html): Html {
+  return html`<li class="${look}"><p class="quiet">${who} · ${timeHtml(at)}</p>
+<blockquote class="card message" dir="auto">${text}</blockquote>${more}</li>
+`;
+}
+
+function replyView({ email, text, createdAt, sentAt, dueAt }: EmailReply): Html {
+  const state =
+    sentAt !== null
+      ? badge('good', 'Sent')
+      : dueAt !== null
+        ? badge('warn', 'Is being sent')
+        : badge('bad', 'Could not be sent');
+  return entryView(html`Your reply to <bdi>${email}</bdi> ${state}`, createdAt, text, 'reply');
+}
+
+function noteView(visit: AccountVisit, { id: messageId }: ReceivedMessage, { id, text, createdAt }: MessageNote): Html {
+  const action = `${PATH}/${messageIdOf(messageId)}`;
+  const deletion = form(
+    visit,
+    { action, submit: 'Delete the note', className: 'inline', danger: true },
+    html`<input type="hidden" name="delete" value="${id}">`,
+  );
+  return entryView(html`Note, which the sender does not see`, createdAt, text, 'note', deletion);
+}
