@@ -18,6 +18,11 @@ export interface SessionOrigin extends Omit<RequestOrigin, 'keyId' | 'traceparen
   readonly personId?: number;
 }
 
+/** Returns the person who made a change on a page; `null` for other changes. */
+export function personIdOf(origin: Origin | undefined): number | null {
+  return origin !== undefined && 'personId' in origin ? (origin.personId ?? null) : null;
+}
+
 export interface CommandOrigin {
   /** The name of the command: `key revoke`. */
   readonly command: string;

@@ -85,12 +85,8 @@ export function formatTime(ms: number): string {
 const formatted = new Map<number, string>();
 const FORMATTED_MAX = 64;
 
-/** Returns a UTC day as people read it: `22 Nov 2026`. */
-export function dayText(date: Date): string {
-  return dayFormat.format(date);
-}
-
-const dayFormat = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' });
+/** Formats a UTC day as people read it: `22 Nov 2026`. */
+export const dayFormat = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' });
 
 /** Returns an object whose times (the members `…At` and `until`) are converted from milliseconds to RFC 3339. */
 // biome-ignore lint/suspicious/noExplicitAny: the members differ from object to object

@@ -119,7 +119,7 @@ export const messageFields = {
   /** Where the recipient put the message; null in the inbox. `spam` is from a blocked sender. */
   folder: field(Type.Enum(['archived', 'spam']), { column: 'folder', nullable: true, view: 'row' }),
   /** The person who takes care of the message. */
-  assignedTo: field(Type.Integer(), { column: 'assigned_to', generated: true, nullable: true, view: 'lock' }),
+  assignedTo: field(Type.Integer(), { column: 'assigned_to', generated: true, nullable: true, view: 'row' }),
   /** The number of the message among the messages from its sender to its recipient; null if the store sent it. */
   sequence: field(Type.Integer(), { column: 'sequence', nullable: true, view: 'row' }),
 

@@ -6,6 +6,7 @@ import type { Menu, WebPage } from './page.ts';
 
 /** What the menus of a page depend on. */
 export interface MenuContext {
+  /** The pages of all menus, in their order. */
   readonly pages: readonly WebPage[];
   readonly signedIn: SignedIn | undefined;
   /** The current page; absent on error pages. */

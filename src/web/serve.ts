@@ -68,6 +68,8 @@ export class PageHandler {
   readonly #site: Site;
   readonly #deployment: Deployment;
   readonly #pages: readonly WebPage[];
+  /** The pages of the menus, in their order. */
+  readonly #menuPages: readonly WebPage[];
   readonly #twinLink: (href: string) => string;
   readonly #cached = new Map<string, CachedPage>();
 
@@ -76,6 +78,7 @@ export class PageHandler {
     this.#site = site;
     this.#deployment = deployment;
     this.#pages = pages;
+    this.#menuPages = pages.filter(({ menu }) => menu !== undefined);
     this.#twinLink = twinLinks(pages);
   }
 
@@ -213,7 +216,7 @@ export class PageHandler {
 
   #frame(tls: boolean) {
     const { portal } = this.#site;
-    return { pages: this.#pages, portal, deployment: this.#deployment.name, urls: this.#urls(tls) };
+    return { pages: this.#menuPages, portal, deployment: this.#deployment.name, urls: this.#urls(tls) };
   }
 
   #urls(tls: boolean): SiteUrls {

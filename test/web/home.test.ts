@@ -68,7 +68,7 @@ describe('the home of a shelter', { skip: skipBrowser }, () => {
     const { id: importId } = (await imported.json()) as { id: number };
     await waitUntil(async () => {
       const { text } = await person.open('/shelter');
-      return /message in the last/.test(text) && /in your last import/.test(text);
+      return /message to read/.test(text) && /in your last import/.test(text);
     });
     return { person, importId };
   }
@@ -106,7 +106,7 @@ describe('the home of a shelter', { skip: skipBrowser }, () => {
     const { person, importId } = await busyShelter();
     const page = await open(person);
     assert.deepEqual(await tasks(page), [
-      '1 message in the last 7 days',
+      '1 message to read',
       '1 order to approve',
       '1 order to hand over',
       '1 animal whose hold ends within a day',
@@ -116,7 +116,7 @@ describe('the home of a shelter', { skip: skipBrowser }, () => {
     ]);
     const links = await page.locator('.tasks a').evaluateAll(all => all.map(one => one.getAttribute('href')!));
     assert.deepEqual(links, [
-      '/shelter/messages',
+      '/shelter/messages?show=unread',
       ...['/shelter/orders', '/shelter/orders', '/shelter/orders'],
       `/shelter/imports/${importId}`,
       ...['/shelter/animals?show=no-photo', '/shelter/animals?show=no-description'],
@@ -160,12 +160,12 @@ describe('the home of a shelter', { skip: skipBrowser }, () => {
     const page = await open(person);
     const focused = () => page.evaluate(() => document.activeElement!.textContent!.trim().replace(/\s+/g, ' '));
     await page.keyboard.press('ArrowDown');
-    assert.equal(await focused(), '1 message in the last 7 days');
+    assert.equal(await focused(), '1 message to read');
     await page.keyboard.press('ArrowDown');
     assert.equal(await focused(), '1 order to approve');
     await page.keyboard.press('ArrowUp');
     await page.keyboard.press('ArrowUp');
-    assert.equal(await focused(), '1 message in the last 7 days', 'the first row is the last upwards');
+    assert.equal(await focused(), '1 message to read', 'the first row is the last upwards');
     for (let row = 0; row < 7; row++) await page.keyboard.press('ArrowDown');
     assert.equal(await focused(), 'שלום', 'the next list follows');
     await page.keyboard.press('/');

@@ -7,7 +7,7 @@ import { send, serve, type TestService } from '../support/serving.ts';
 import { type SmtpServer, startSmtpServer } from '../support/smtp-server.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { assertFits, follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
-import { anonymous, signedIn, type Visitor } from './session.ts';
+import { anonymous, signedIn, signedInAs, type Visitor } from './session.ts';
 
 const HOSTILE = '<script>alert(1)</script>"\'&amp;';
 
@@ -235,6 +235,27 @@ describe('the inbox of an account', { skip: skipBrowser }, () => {
     assert.equal((await person.submit(`${PATH}/blocked`, { block: '1' })).status, 403);
   });
 
+  it('assigns a message to a member who may answer, and names the authors of notes', async () => {
+    const { person, write } = await shelter('Assigned');
+    const path = `${PATH}/${await write('Is he calm?', { replyTo: 'jo@example.org' })}`;
+    await arrived(person, 1);
+    assert.doesNotMatch((await person.open(path)).text, /Who answers/, 'there is nobody else');
+    const [staff, viewer] = [
+      await signedInAs(service, person.accountId, 'staff'),
+      await signedInAs(service, person.accountId, 'viewer'),
+    ];
+    assert.match((await person.open(path)).text, /Who answers/);
+    assert.equal((await person.submit(path, { assignee: String(staff.personId) })).status, 303);
+    assert.match((await person.open(PATH)).text, /data-column="Answers"><div><bdi>A staff<\/bdi>/);
+    for (const assignee of [String(viewer.personId), '999999', 'x']) {
+      assert.equal((await person.submit(path, { assignee })).status, 422, assignee);
+    }
+    assert.equal((await staff.submit(path, { note: 'I call her.' })).status, 303);
+    assert.match((await person.open(path)).text, /Note of <bdi>A staff<\/bdi>/);
+    assert.equal((await person.submit(path, { assignee: '' })).status, 303);
+    assert.doesNotMatch((await person.open(PATH)).text, /data-column="Answers"><div><bdi>/);
+  });
+
   it('lets no other account change a message', async () => {
     const { write, person } = await shelter('Max');
     const id = await write('For the shelter only');
@@ -355,7 +376,7 @@ describe('replies from the inbox', { skip: skipBrowser }, () => {
     assert.match(refused.text, /Four, which stays in the form/);
     const { body } = await send(`${service.urls.production}/account`, { key });
     assert.deepEqual(body.bounds.emailReplies, { used: 3, maximum: 3 });
-    assert.match((await person.open('/account')).text, /Replies by e-mail today/);
+    assert.match((await person.open('/usage')).text, /Replies by e-mail today/);
     await waitUntil(() => mailsTo('jo@example.org').length === 4);
     await page.context().close();
   });

@@ -1,3 +1,4 @@
+import { personIdOf } from '../../lib/origin.ts';
 import { DAY_MS, formatTime } from '../../lib/time.ts';
 import { UserError } from '../../lib/user-error.ts';
 import { limitsOfAccount } from '../../model/account.ts';
@@ -211,8 +212,7 @@ function limitsIn({ budget = {} }: Pick<Key, 'budget'>): Pick<Row, 'perMinute' |
 /** Inserts a key of the person who acts, without an event, and notifies the topic `registry`. */
 export async function issueKey(tx: Transaction, key: IssueOptions): Promise<IssuedKey> {
   const { token, id, hash } = newToken(key.deployment);
-  const personId = (tx.origin && 'personId' in tx.origin && tx.origin.personId) || null;
-  const row = await tx.first(insertKey, { id, hash, createdAt: tx.now, personId, ...key });
+  const row = await tx.first(insertKey, { id, hash, createdAt: tx.now, personId: personIdOf(tx.origin), ...key });
   await tx.notify('registry');
   return { ...keyOf(row!), token };
 }

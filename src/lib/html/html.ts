@@ -1,4 +1,4 @@
-import { dayText } from '../time.ts';
+import { dayFormat } from '../time.ts';
 
 /** Marks HTML. Only this module has it, so that no value from outside passes as HTML. */
 const isHtml = Symbol('HTML');
@@ -56,11 +56,11 @@ export function sentence(text: string): Html {
 /** Returns a time as people read it: `22 Nov 2026, 13:45 UTC`. @param at milliseconds since the Unix epoch */
 export function timeHtml(at: number): Html {
   const date = new Date(at);
-  const [day, clock] = [dayText(date), date.toISOString().slice(11, 16)];
+  const [day, clock] = [dayFormat.format(date), date.toISOString().slice(11, 16)];
   return html`<time datetime="${date.toISOString()}">${day}, ${clock} UTC</time>`;
 }
 
-/** Returns a UTC day as people read it; see `dayText`. */
+/** Returns a UTC day as people read it; see `dayFormat`. */
 export function dayHtml(date: Date): Html {
-  return html`<time datetime="${date.toISOString()}">${dayText(date)}</time>`;
+  return html`<time datetime="${date.toISOString()}">${dayFormat.format(date)}</time>`;
 }

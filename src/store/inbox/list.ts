@@ -73,6 +73,11 @@ export function markUnread(tx: Transaction, { id }: Pick<ReceivedMessage, 'id'>)
   return tx.run(setUnread, { id });
 }
 
+/** Assigns a message to a member of the recipient; `null` to nobody. The caller has checked the member. */
+export function assignMessage(tx: Transaction, { id }: Pick<ReceivedMessage, 'id'>, personId: number | null) {
+  return tx.run(setAssigned, { id, personId });
+}
+
 /**
  * Puts a message into a folder; `null` is the inbox. The sender of spam is blocked, and unblocked when the message
  * leaves it. The message counts as read.
@@ -101,6 +106,10 @@ const unreadOf = query((db, p: Params<{ accountId: number }>) =>
         .as('counted'),
     )
     .select(({ fn }) => fn.countAll<number>().as('unread')),
+);
+
+const setAssigned = query((db, p: Params<{ id: number; personId: number | null }>) =>
+  db.updateTable('messages').set({ assigned_to: p.personId }).where('id', '=', p.id),
 );
 
 const newestPets = query((db, p: Params<{ accountId: number }>) =>

@@ -1,5 +1,6 @@
 import { lockBound } from '../../access/plans/lock.ts';
 import { countDeleted, countStored } from '../../access/plans/stored-bytes.ts';
+import { personIdOf } from '../../lib/origin.ts';
 import { problem } from '../../model/errors.ts';
 import type { ReceivedMessage } from '../../model/message.ts';
 import { NOTES_MAX } from '../../model/rules.ts';
@@ -10,6 +11,8 @@ export interface MessageNote {
   readonly id: number;
   readonly text: string;
   readonly createdAt: number;
+  /** The member who wrote it; `null` if unknown. */
+  readonly personId: number | null;
 }
 
 type Noted = Pick<ReceivedMessage, 'id' | 'toAccountId'>;
@@ -28,7 +31,10 @@ export async function addNote(
   await lockBound(tx, 'messages', toAccountId);
   const { notes } = (await tx.first(countNotes, { messageId }))!;
   if (notes >= NOTES_MAX) throw problem('note_limit_exceeded');
-  await tx.run(insertNote, { messageId, accountId: toAccountId, text, now: tx.now });
+  await tx.run(insertNote, {
+    ...{ messageId, accountId: toAccountId, text, now: tx.now },
+    personId: personIdOf(tx.origin),
+  });
   await countStored(tx, toAccountId, Buffer.byteLength(text), storedMax);
 }
 
@@ -49,10 +55,17 @@ const countNotes = query((db, p: Params<{ messageId: number }>) =>
     .where('message_id', '=', p.messageId),
 );
 
-const insertNote = query((db, p: Params<{ messageId: number; accountId: number; text: string; now: number }>) =>
-  db
-    .insertInto('message_notes')
-    .values({ message_id: p.messageId, account_id: p.accountId, text: p.text, created_at: p.now }),
+const insertNote = query(
+  (db, p: Params<{ messageId: number; accountId: number; personId: number | null; text: string; now: number }>) =>
+    db
+      .insertInto('message_notes')
+      .values({
+        message_id: p.messageId,
+        account_id: p.accountId,
+        person_id: p.personId,
+        text: p.text,
+        created_at: p.now,
+      }),
 );
 
 const deleteOne = query((db, p: Params<{ id: number; messageId: number }>) =>
@@ -66,7 +79,7 @@ const deleteOne = query((db, p: Params<{ id: number; messageId: number }>) =>
 const notesOn = query((db, p: Params<{ messageId: number }>) =>
   db
     .selectFrom('message_notes')
-    .select(['id', 'text', 'created_at as createdAt'])
+    .select(['id', 'text', 'created_at as createdAt', 'person_id as personId'])
     .where('message_id', '=', p.messageId)
     .orderBy('id'),
 );

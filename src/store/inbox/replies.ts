@@ -1,6 +1,7 @@
 import { lockBound } from '../../access/plans/lock.ts';
 import { countStored } from '../../access/plans/stored-bytes.ts';
 import { attemptLimits, countAttempt, mailboxSubject, tooManyAttempts } from '../../access/sessions/attempts.ts';
+import { personIdOf } from '../../lib/origin.ts';
 import { countText } from '../../lib/text.ts';
 import { DAY_MS } from '../../lib/time.ts';
 import type { Account } from '../../model/account.ts';
@@ -18,6 +19,8 @@ export interface EmailReply {
   readonly email: string;
   readonly text: string;
   readonly createdAt: number;
+  /** The member who wrote it; null if unknown. */
+  readonly personId: number | null;
   /** When the mail server accepted it; null before. */
   readonly sentAt: number | null;
   /** When the next attempt to send it is due; null if none follows. */
@@ -60,7 +63,10 @@ export async function replyByEmail(tx: Transaction, { message, text, url, bounds
   }
   const waitMs = await countAttempt(tx, attemptLimits.replyToRecipient, mailboxSubject(email));
   if (waitMs > 0) throw tooManyAttempts(waitMs, 'This person got too many e-mails through the store today.');
-  await tx.run(insertReply, { messageId, accountId, email, url, text, now: tx.now });
+  await tx.run(insertReply, {
+    ...{ messageId, accountId, email, url, text, now: tx.now },
+    personId: personIdOf(tx.origin),
+  });
   await countStored(tx, accountId, Buffer.byteLength(text), bounds.storedBytes);
 }
 
@@ -93,23 +99,41 @@ const countReplies = query((db, p: Params<{ accountId: number; since: number }>)
     .where('created_at', '>=', p.since),
 );
 
-const insertReply = query(
-  (db, p: Params<{ messageId: number; accountId: number; email: string; url: string; text: string; now: number }>) =>
-    db.insertInto('message_replies').values({
-      message_id: p.messageId,
-      account_id: p.accountId,
-      email: p.email,
-      url: p.url,
-      text: p.text,
-      created_at: p.now,
-      due_at: p.now,
-    }),
+type NewReplyRow = {
+  messageId: number;
+  accountId: number;
+  personId: number | null;
+  email: string;
+  url: string;
+  text: string;
+  now: number;
+};
+
+const insertReply = query((db, p: Params<NewReplyRow>) =>
+  db.insertInto('message_replies').values({
+    message_id: p.messageId,
+    account_id: p.accountId,
+    person_id: p.personId,
+    email: p.email,
+    url: p.url,
+    text: p.text,
+    created_at: p.now,
+    due_at: p.now,
+  }),
 );
 
 const repliesTo = query((db, p: Params<{ messageId: number }>) =>
   db
     .selectFrom('message_replies')
-    .select(['id', 'email', 'text', 'created_at as createdAt', 'sent_at as sentAt', 'due_at as dueAt'])
+    .select([
+      'id',
+      'email',
+      'text',
+      'created_at as createdAt',
+      'sent_at as sentAt',
+      'due_at as dueAt',
+      'person_id as personId',
+    ])
     .where('message_id', '=', p.messageId)
     .orderBy('id', 'desc')
     .limit(REPLIES_SHOWN),

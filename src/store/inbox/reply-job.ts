@@ -1,5 +1,5 @@
 import { getAccount } from '../../access/accounts/accounts.ts';
-import { dayText } from '../../lib/time.ts';
+import { dayFormat } from '../../lib/time.ts';
 import { type NextDue, type Params, query, type Transaction } from '../../model/schema.ts';
 import { type EmailJobDeps, emailJob, emailQueue } from '../messages/email-job.ts';
 import type { Email } from '../messages/email-sender.ts';
@@ -59,7 +59,7 @@ async function emailOf(tx: Transaction, reply: ClaimedReply): Promise<Email | un
 
 ${name}
 
-You wrote on ${dayText(new Date(message.createdAt))}:
+You wrote on ${dayFormat.format(message.createdAt)}:
 ${quoteOf(visitorPartsOf(message)?.text ?? message.message)}
 
 --

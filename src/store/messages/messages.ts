@@ -61,7 +61,7 @@ async function enqueue(
   const folder = (await isBlocked(tx, parties.toAccountId, sent)) ? 'spam' : null;
   const values = { ...sent, ...created, folder } as const;
   const id = await tx.insert(insertMessage, values);
-  const row: MessageRow = { ...values, id, version: 1, unread: null, emailAttempts: [] };
+  const row: MessageRow = { ...values, id, version: 1, unread: null, assignedTo: null, emailAttempts: [] };
   await record(tx, messageEvent(row, 'queued'));
   return row;
 }

@@ -4,7 +4,7 @@ import { DAY_MS, dayOf, parseDate } from '../../lib/time.ts';
 import { IMPORTS_KEPT } from '../../model/rules.ts';
 import type { ImportRow } from '../../store/imports/import.ts';
 import { listImports } from '../../store/imports/imports.ts';
-import { countRecentMessages } from '../../store/messages/recent.ts';
+import { countUnread } from '../../store/inbox/list.ts';
 import { countWaitingOrders } from '../../store/orders/waiting-orders.ts';
 import { findOrganization } from '../../store/organizations/organizations.ts';
 import { type PetAttention, petAttention, type WaitingPet } from '../../store/pets/attention.ts';
@@ -46,8 +46,6 @@ const NOTHING = 'Nothing waits for you at the moment.';
 
 /** The maximum that is counted, one more than pages show. */
 const COUNT_MAX = 100;
-/** How long a message counts as new. */
-const NEW_DAYS = 7;
 
 type Home = Awaited<ReturnType<typeof readHome>>;
 
@@ -61,7 +59,7 @@ async function readHome(visit: AccountVisit) {
     findOrganization(database, account.id),
     petAttention(database, account.id, { now, until: now + DAY_MS }, request),
     countWaitingOrders(database, account.id, now, COUNT_MAX),
-    countRecentMessages(database, account.id, now - NEW_DAYS * DAY_MS, COUNT_MAX),
+    countUnread(database, account.id),
     listImports(database, account.id, { limit: IMPORTS_KEPT }),
   ]);
   return { now, animals, isPublished: organization !== undefined, pets, orders, messages, imports: imports.rows };
@@ -82,10 +80,8 @@ function tasksOf({ pets, orders, messages, imports }: Home): Task[] {
   const last = imports.find(({ dry_run, ended_at }) => dry_run === 0 && ended_at !== null);
   const tasks: Task[] = [
     {
-      count: messages,
-      one: `message in the last ${NEW_DAYS} days`,
-      many: `messages in the last ${NEW_DAYS} days`,
-      href: '/shelter/messages',
+      ...{ count: messages, href: '/shelter/messages?show=unread' },
+      ...{ one: 'message to read', many: 'messages to read' },
     },
     { count: orders.toApprove, one: 'order to approve', many: 'orders to approve', href: '/shelter/orders' },
     { count: orders.toHandOver, one: 'order to hand over', many: 'orders to hand over', href: '/shelter/orders' },

@@ -1,3 +1,4 @@
+import { memberNames } from '../../access/people/members.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { messageIdOf, type ReceivedMessage } from '../../model/message.ts';
 import {
@@ -45,10 +46,12 @@ export const inboxPage = accountPage({
     const petId = idOf(query.get('animal'));
     const page = await listInbox(database, account.id, { folder, petId }, listPage(visit));
     const pets = await petsOf(visit, page.rows);
+    const names = await memberNames(visit.site.accounts, account.id);
     const columns: Columns<ReceivedMessage> = {
       Message: message => messageLink(message),
       About: ({ petId }) => petId !== null && petLink(petId, pets),
       From: senderOf,
+      Answers: ({ assignedTo }) => assignedTo !== null && html`<bdi>${names.get(assignedTo)}</bdi>`,
       Sent: ({ createdAt }) => timeHtml(createdAt),
       Action: message => stepForm(visit, messageIdOf(message.id), stepsFor(message)[0]!),
     };

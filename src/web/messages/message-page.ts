@@ -18,6 +18,7 @@ import { type AccountVisit, accountPage, type PageResult, type View } from '../p
 import { badge, facts } from '../parts.ts';
 import { petLink } from '../pets/names.ts';
 import { LONG_FORM_BYTES_MAX, readChecked } from '../schema-form.ts';
+import { ASSIGNEE, assign, assignmentForm } from './assignment.ts';
 import { ownMessage, PATH, petsOf, styles } from './parts.ts';
 import { listAfter, type MessageStep, messageSteps, stepForm, stepsFor } from './steps.ts';
 import { threadView } from './thread.ts';
@@ -26,6 +27,7 @@ const doneTexts = {
   reply: 'Your reply is on its way.',
   note: 'The note is saved. The sender does not see it.',
   deleted: 'The note is deleted.',
+  assigned: 'The message is assigned.',
   inbox: messageSteps.inbox.done,
 } as const;
 
@@ -70,6 +72,11 @@ export const inboxMessagePage = accountPage({
     if (noteId !== undefined) {
       await deployment.database.write(tx => deleteNote(tx, message, noteId), origin);
       return { location: pathOf(message, 'deleted') };
+    }
+    if (sent.has(ASSIGNEE)) {
+      const isAssigned = await assign(visit, message);
+      if (!isAssigned) return messageView(visit, message, { [ASSIGNEE]: 'This person is no longer here.' });
+      return { location: pathOf(message, 'assigned') };
     }
     const writing = (Object.keys(writings) as WritingName[]).find(name => sent.has(name));
     return writing === undefined ? messageView(visit, message) : write(visit, message, writing);
@@ -126,7 +133,7 @@ function sendsEmail({ site, deployment }: AccountVisit): boolean {
   return site.emailSender !== undefined && deployment.name === 'production';
 }
 
-type Errors = Readonly<Partial<Record<WritingName, string>>>;
+type Errors = Readonly<Partial<Record<WritingName | typeof ASSIGNEE, string>>>;
 
 async function messageView(visit: AccountVisit, message: ReceivedMessage, errors: Errors = {}): Promise<View> {
   const { petId, folder } = message;
@@ -144,6 +151,7 @@ ${facts([
   ['State', folder === null ? undefined : states[folder]],
 ])}
 <div class="steps">${stepsFor(message).map(step => stepForm(visit, messageIdOf(message.id), step, labelIn(message, step)))}</div>
+${await assignmentForm(visit, message)}
 ${await threadView(visit, message)}
 ${await replyForm(visit, message, name, errors.reply)}
 <details${errors.note !== undefined && html` open`}><summary>Add a note</summary>

@@ -1,3 +1,4 @@
+import { memberNames } from '../../access/people/members.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { messageIdOf, type ReceivedMessage } from '../../model/message.ts';
 import { listNotes, type MessageNote } from '../../store/inbox/notes.ts';
@@ -12,10 +13,11 @@ export async function threadView(visit: AccountVisit, message: ReceivedMessage):
   const { database } = visit.deployment;
   const replies = await listReplies(database, message);
   const notes = await listNotes(database, message);
+  const names = await memberNames(visit.site.accounts, visit.account.id);
   const entries = [
     { at: message.createdAt, view: entryView(senderOf(message), message.createdAt, textOf(message)) },
-    ...replies.map(reply => ({ at: reply.createdAt, view: replyView(reply) })),
-    ...notes.map(note => ({ at: note.createdAt, view: noteView(visit, message, note) })),
+    ...replies.map(reply => ({ at: reply.createdAt, view: replyView(reply, names) })),
+    ...notes.map(note => ({ at: note.createdAt, view: noteView(visit, message, note, names) })),
   ].sort((one, other) => one.at - other.at);
   return html`<ol class="thread">${entries.map(({ view }) => view)}</ol>`;
 }
@@ -26,22 +28,42 @@ function entryView(who: Html, at: number, text: string, look = '', more?: Html):
 `;
 }
 
-function replyView({ email, text, createdAt, sentAt, dueAt }: EmailReply): Html {
+type Names = ReadonlyMap<number, string>;
+
+function replyView({ email, text, createdAt, sentAt, dueAt, personId }: EmailReply, names: Names): Html {
+  const author = personId === null ? undefined : names.get(personId);
   const state =
     sentAt !== null
       ? badge('good', 'Sent')
       : dueAt !== null
         ? badge('warn', 'Is being sent')
         : badge('bad', 'Could not be sent');
-  return entryView(html`Your reply to <bdi>${email}</bdi> ${state}`, createdAt, text, 'reply');
+  return entryView(
+    html`${author === undefined ? 'Your reply' : html`Reply of <bdi>${author}</bdi>`} to <bdi>${email}</bdi> ${state}`,
+    createdAt,
+    text,
+    'reply',
+  );
 }
 
-function noteView(visit: AccountVisit, { id: messageId }: ReceivedMessage, { id, text, createdAt }: MessageNote): Html {
+function noteView(
+  visit: AccountVisit,
+  { id: messageId }: ReceivedMessage,
+  { id, text, createdAt, personId }: MessageNote,
+  names: Names,
+): Html {
+  const author = personId === null ? undefined : names.get(personId);
   const action = `${PATH}/${messageIdOf(messageId)}`;
   const deletion = form(
     visit,
     { action, submit: 'Delete the note', className: 'inline', danger: true },
     html`<input type="hidden" name="delete" value="${id}">`,
   );
-  return entryView(html`Note, which the sender does not see`, createdAt, text, 'note', deletion);
+  return entryView(
+    html`Note${author !== undefined && html` of <bdi>${author}</bdi>`}, which the sender does not see`,
+    createdAt,
+    text,
+    'note',
+    deletion,
+  );
 }
