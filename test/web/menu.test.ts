@@ -3,9 +3,10 @@ import { after, before, describe, it } from 'node:test';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { suspendAccount } from '../../src/access/accounts/accounts.ts';
 import { pages } from '../../src/main/pages.ts';
+import type { Role } from '../../src/model/roles.ts';
 import { serve, type TestService } from '../support/serving.ts';
 import { assertFits, follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
-import { anonymous, signedIn, type Visitor } from './session.ts';
+import { anonymous, signedIn, signedInAs, type Visitor } from './session.ts';
 
 const DESK = ['Home', 'Animals', 'New animal', 'Imports', 'Inbox', 'Holds and orders', 'Organization'];
 const phone = { width: 390, height: 800 };
@@ -158,6 +159,25 @@ describe('the menu of a signed-in account', { skip: skipBrowser }, () => {
     await follow(page.getByRole('banner').getByRole('link', { name: 'Riverside' }));
     assert.equal(new URL(page.url()).pathname, '/shelter');
     await page.context().close();
+  });
+
+  it('has only the pages that a role can open', async () => {
+    const openAs = async (role: Role) => {
+      const { text } = await (await signedInAs(service, person.accountId, role)).open('/shelter');
+      const shown = text.slice(text.indexOf('id="menu"'), text.indexOf('</nav>', text.indexOf('id="menu"')));
+      const main = text.slice(text.indexOf('<main'));
+      return { shown, adds: main.includes('href="/shelter/animals/new"') };
+    };
+    for (const [role, has, lacks] of [
+      ['staff', ['/shelter/animals/new', '/shelter/messages', '/account'], ['/keys', '/account/plan', '/account/data']],
+      ['developer', ['/shelter/animals', '/keys', '/usage'], ['/shelter/animals/new', '/account/plan']],
+      ['viewer', ['/shelter/animals', '/shelter/orders'], ['/shelter/animals/new', '/keys', '/account/data']],
+    ] as const) {
+      const { shown, adds } = await openAs(role);
+      for (const path of has) assert.ok(shown.includes(`href="${path}"`), `${role}: ${path}`);
+      for (const path of lacks) assert.ok(!shown.includes(`href="${path}"`), `${role}: ${path}`);
+      assert.equal(adds, role === 'staff', role);
+    }
   });
 
   it('has only what a suspended account can open, and is not there without an account', async () => {

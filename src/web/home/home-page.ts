@@ -23,13 +23,14 @@ export const homePage = accountPage({
   async show(visit) {
     const home = await readHome(visit);
     const steps = stepsOf(home);
-    const begin = !steps.every(({ isDone }) => isDone) && steps;
+    const begin = visit.may('organization') && !steps.every(({ isDone }) => isDone) && steps;
+    const add = visit.may('animals') && beginLinks;
     const body =
       home.animals === 0
-        ? html`${begin && beginView(begin, 'How to begin')}
-${DEVELOPERS}
-${tasksView(tasksOf(home))}`
-        : html`${beginLinks}
+        ? html`${begin ? beginView(begin, 'How to begin') : add}
+${visit.may('developers') && DEVELOPERS}
+${tasksView(tasksOf(home), begin ? undefined : NOTHING)}`
+        : html`${add}
 <div class="home">${tasksView(tasksOf(home), NOTHING)}${waitingView(home)}</div>
 ${begin && beginView(begin, 'What is left to set up')}`;
     return {
