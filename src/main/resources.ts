@@ -2,7 +2,7 @@ import type { Webhooks } from '../access/deployment.ts';
 import type { Limiter } from '../access/limits/limiter.ts';
 import { ALONE } from '../access/limits/nodes.ts';
 import { openLimiter } from '../access/limits/open.ts';
-import { checkKey, encryptorOf } from '../events/webhooks/secret-key.ts';
+import { checkKey, encryptorOf } from '../access/secret-key.ts';
 import type { Clock } from '../lib/clock.ts';
 import { openOutgoingClient } from '../lib/http/client/client.ts';
 import type { LineWriter } from '../lib/line-writer.ts';

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { loadSecretKey } from '../../src/events/webhooks/secret-key.ts';
+import { loadSecretKey } from '../../src/access/secret-key.ts';
 import { signingSecrets } from '../../src/events/webhooks/secrets.ts';
 import { createWebhook } from '../../src/events/webhooks/webhooks.ts';
 import { createEncryptor } from '../../src/lib/encryption.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { beginKeyChange } from '../../src/events/webhooks/secret-key.ts';
+import { beginKeyChange } from '../../src/access/secret-key.ts';
 import { createEncryptor } from '../../src/lib/encryption.ts';
 import { jsonOf, refused } from '../support/commands.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';

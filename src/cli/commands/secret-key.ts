@@ -1,5 +1,5 @@
+import { encryptorOf } from '../../access/secret-key.ts';
 import { reencryptSecrets } from '../../events/webhooks/reencrypt-secrets.ts';
-import { encryptorOf } from '../../events/webhooks/secret-key.ts';
 import { UserError } from '../../lib/user-error.ts';
 import type { Command } from '../command.ts';
 import { requireStore, storedLocations, withDatabase } from '../databases.ts';

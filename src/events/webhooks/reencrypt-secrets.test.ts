@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { onEachEngine } from '../../../test/support/engines.ts';
+import { checkKey } from '../../access/secret-key.ts';
 import { createEncryptor, type Encryptor } from '../../lib/encryption.ts';
 import { formatSecret } from '../../lib/signature.ts';
 import { UserError } from '../../lib/user-error.ts';
 import type { Database } from '../../model/schema.ts';
 import { reencryptSecrets } from './reencrypt-secrets.ts';
-import { checkKey } from './secret-key.ts';
 import { signingSecrets } from './secrets.ts';
 import { createWebhook, deleteWebhook } from './webhooks.ts';
 

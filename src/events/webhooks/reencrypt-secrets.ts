@@ -1,6 +1,6 @@
+import { beginKeyChange, completeKeyChange } from '../../access/secret-key.ts';
 import type { Encryptor } from '../../lib/encryption.ts';
 import { type Database, type Params, query, type Transaction } from '../../model/schema.ts';
-import { beginKeyChange, completeKeyChange } from './secret-key.ts';
 import { decryptSecret, ownerOf } from './secrets.ts';
 
 /** How many secrets one transaction encrypts again: few, because on the embedded engine other writes wait for it. */

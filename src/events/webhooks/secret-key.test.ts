@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { onEachEngine } from '../../../test/support/engines.ts';
+import { checkKey, loadSecretKey } from '../../access/secret-key.ts';
 import { createEncryptor } from '../../lib/encryption.ts';
 import { UserError } from '../../lib/user-error.ts';
 import { query } from '../../model/schema.ts';
-import { checkKey, loadSecretKey } from './secret-key.ts';
 import { signingSecrets } from './secrets.ts';
 import { createWebhook, deleteWebhook } from './webhooks.ts';
 

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
+import { requireKey } from '../../access/secret-key.ts';
 import type { Encryptor } from '../../lib/encryption.ts';
 import { formatSecret } from '../../lib/signature.ts';
 import { formatTime } from '../../lib/time.ts';
 import { problem } from '../../model/errors.ts';
 import { WEBHOOK_SECRETS_MAX } from '../../model/rules.ts';
 import { deletingOldest, type Params, query, type Reader, type Transaction } from '../../model/schema.ts';
-import { requireKey } from './secret-key.ts';
 
 const SECRET_BYTES = 32;
 

@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { keyCheckOf } from '../../events/webhooks/secret-key.ts';
+import { keyCheckOf } from '../../access/secret-key.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { StorageError } from '../../lib/storage/database.ts';
 import { requireComplete } from '../../lib/storage/open.ts';

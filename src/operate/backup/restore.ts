@@ -1,7 +1,7 @@
 import { existsSync, renameSync, rmSync, truncateSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { checkKey, isKeyOf, loadSecretKey, readSecretKey } from '../../access/secret-key.ts';
 import { replaceSecrets } from '../../events/webhooks/replace-secrets.ts';
-import { checkKey, isKeyOf, loadSecretKey, readSecretKey } from '../../events/webhooks/secret-key.ts';
 import { createEncryptor, type Encryptor } from '../../lib/encryption.ts';
 import type { Log } from '../../lib/log.ts';
 import type { Database } from '../../lib/storage/database.ts';

@@ -2,7 +2,7 @@ import { existsSync, realpathSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { convertErasure } from '../../access/audit/retention.ts';
 import { isServed, SERVE_LOCK } from '../../access/limits/nodes.ts';
-import { keyCheckOf } from '../../events/webhooks/secret-key.ts';
+import { keyCheckOf } from '../../access/secret-key.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { StorageError } from '../../lib/storage/database.ts';
 import { requireCurrent, unfinishedCopy } from '../../lib/storage/migration.ts';

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createEncryptor, type Encryptor } from '../../lib/encryption.ts';
-import { createDirectory } from '../../lib/storage/sqlite/data-directory.ts';
-import { flushDirectory } from '../../lib/storage/sqlite/flush.ts';
-import { UserError } from '../../lib/user-error.ts';
-import { factNamed, insertFact, lockedFact, storeFact } from '../../model/facts.ts';
-import { query, type Reader, type Transaction } from '../../model/schema.ts';
+import { createEncryptor, type Encryptor } from '../lib/encryption.ts';
+import { createDirectory } from '../lib/storage/sqlite/data-directory.ts';
+import { flushDirectory } from '../lib/storage/sqlite/flush.ts';
+import { UserError } from '../lib/user-error.ts';
+import { factNamed, insertFact, lockedFact, storeFact } from '../model/facts.ts';
+import { query, type Reader, type Transaction } from '../model/schema.ts';
 
 const KEY_BYTES = 32;
 const FILE = 'secret.key';
