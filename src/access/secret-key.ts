@@ -173,7 +173,7 @@ const FACT = 'secret_key';
 
 function wrongKey(): UserError {
   return new UserError(
-    'The webhook secrets were encrypted with another key. Set PETSTORE_SECRET_KEY to that key, restore its file secret.key in the data directory, or delete the webhooks with `petstore webhook delete`. To change the key, set PETSTORE_SECRET_KEY_PREVIOUS to the old one until `petstore secret-key rotate` has succeeded.',
+    'The webhook secrets were encrypted with another key. Set PETSTORE_SECRET_KEY to that key, restore its file secret.key in the data directory, or delete the webhooks with `petstore webhook delete` and the authenticator apps with `petstore member reset-second-factor`. To change the key, set PETSTORE_SECRET_KEY_PREVIOUS to the old one until `petstore secret-key rotate` has succeeded.',
   );
 }
 
@@ -183,4 +183,10 @@ function changedBack(): UserError {
   );
 }
 
-const anySecret = query(db => db.selectFrom('webhook_secrets').select('id').limit(1));
+const anySecret = query(db =>
+  db
+    .selectFrom('webhook_secrets')
+    .select('id')
+    .unionAll(db.selectFrom('authenticator_apps').select('person_id as id').where('secret', 'is not', null))
+    .limit(1),
+);

@@ -20,6 +20,7 @@ const first: Commands = {
   'account delete': async () => (await import('./commands/account-data.ts')).accountDelete,
   'member list': async () => (await import('./commands/member.ts')).memberList,
   'member remove': async () => (await import('./commands/member.ts')).memberRemove,
+  'member reset-second-factor': async () => (await import('./commands/member.ts')).memberResetSecondFactor,
   export: async () => (await import('./commands/export.ts')).exportAnimals,
   import: async () => (await import('./commands/import.ts')).importAnimals,
   'key create': async () => (await import('./commands/key.ts')).keyCreate,

@@ -33,7 +33,7 @@ import { ownOrganizationPage } from '../web/organizations/own-page.ts';
 import type { WebPage } from '../web/page.ts';
 import { invitationPage } from '../web/people/invitation-page.ts';
 import { memberPage, removeMemberPage } from '../web/people/member-page.ts';
-import { cancelInvitationPage, peoplePage } from '../web/people/people-page.ts';
+import { cancelInvitationPage, peoplePage, secondFactorRulePage } from '../web/people/people-page.ts';
 import { switchAccountPage } from '../web/people/switch-page.ts';
 import { animalPage } from '../web/pets/animal-page.ts';
 import { bulkPage } from '../web/pets/bulk-page.ts';
@@ -59,7 +59,9 @@ import { robotsPage, sitemapDocumentationPage, sitemapPage, sitemapPartPage } fr
 import { securityTextPage } from '../web/security-text.ts';
 import { linkPage } from '../web/sessions/link-page.ts';
 import { endOtherSessionsPage, endSessionPage, sessionsPage } from '../web/sessions/list-page.ts';
-import { forgotPasswordPage, signInPage, signOutPage, signUpPage } from '../web/sessions/pages.ts';
+import { forgotPasswordPage, passkeySignInPage, signInPage, signOutPage, signUpPage } from '../web/sessions/pages.ts';
+import { secondFactorPage } from '../web/sessions/second-factor-page.ts';
+import { securityPages } from '../web/sessions/security-pages.ts';
 import { withTwin } from '../web/twins.ts';
 import { requestPage, requestsPage } from '../web/usage/requests-page.ts';
 import { usagePage } from '../web/usage/usage-page.ts';
@@ -99,6 +101,8 @@ export const pages: readonly WebPage[] = [
   searchPage,
 
   signInPage,
+  secondFactorPage,
+  passkeySignInPage,
   signUpPage,
   forgotPasswordPage,
   linkPage,
@@ -111,9 +115,11 @@ export const pages: readonly WebPage[] = [
   changePassword,
   switchAccountPage,
   peoplePage,
+  secondFactorRulePage,
   memberPage,
   removeMemberPage,
   cancelInvitationPage,
+  ...securityPages,
   sessionsPage,
   endOtherSessionsPage,
   endSessionPage,

@@ -26,6 +26,8 @@ export interface Account {
   readonly deletionByOwner?: true;
   /** When its owner confirmed its address, or opened a link of the operator. */
   readonly emailConfirmedAt?: number;
+  /** Whether every member needs a second factor. */
+  readonly secondFactorRequired?: true;
   /** When its personal data was deleted. */
   readonly deletedAt?: number;
   /** Whether it belongs to a key of the sandbox; the account ends with that key. */

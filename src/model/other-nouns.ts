@@ -29,6 +29,7 @@ export const account = {
       created: 'creates',
       updated: 'changes',
       password_changed: 'changes',
+      second_factor_changed: 'changes',
       member_joined: 'changes',
       member_left: 'changes',
       role_changed: 'changes',
@@ -59,14 +60,19 @@ export const account = {
           timeSchema('Since when the keys of the account are rejected; absent if they are accepted.'),
         ),
         deleteAt: Type.Optional(timeSchema('When the account will be deleted; absent if no deletion is scheduled.')),
+        secondFactorRequired: Type.Optional(
+          Type.Boolean({ description: 'Whether every member needs a second factor; absent if not.' }),
+        ),
         deployment: optionalText('The deployment of a usage alert.'),
         threshold: Type.Optional(
           Type.Integer({
             description: 'The share of the day’s requests that a usage alert reports as used, in percent: 80 or 100.',
           }),
         ),
-        personId: optionalId('The person who joined or left, or whose role changed.'),
-        role: optionalText('The role of that person: `owner`, `staff`, `developer` or `viewer`.'),
+        personId: optionalId('The person who joined or left, or whose role or second factor changed.'),
+        role: optionalText(
+          'The role of a person who joined or left, or whose role changed: `owner`, `staff`, `developer` or `viewer`.',
+        ),
       },
       { title: 'AccountEventData', description: 'An account, without its e-mail address.' },
     ),

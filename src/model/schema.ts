@@ -370,6 +370,8 @@ export interface Tables extends NounTables {
     confirm_by: number | null;
     /** 1 if its owner requested the deletion, and may cancel it. */
     deletion_by_owner: number | null;
+    /** 1 if every member needs a second factor; null otherwise. */
+    second_factor_required: number | null;
     /** 1 for an account of the sandbox, which lasts as long as its key; see `access/keys/sandbox.ts`. */
     sandbox: number | null;
   };
@@ -410,6 +412,47 @@ export interface Tables extends NounTables {
     expires_at: number;
     address: string;
     user_agent: string;
+    /** When its person last proved the identity again; null since the sign-in. */
+    confirmed_at: number | null;
+  };
+  /** The authenticator apps of people. One without `confirmed_at` is being set up, and is no second factor yet. */
+  authenticator_apps: {
+    person_id: number;
+    /** Encrypted; null after a restore without the secret key. */
+    secret: string | null;
+    created_at: number;
+    confirmed_at: number | null;
+    /** The time step of the latest accepted code; no code of it or an earlier one is accepted. */
+    last_step: number;
+    last_used_at: number | null;
+  };
+  /** The unused recovery codes of people, each as its SHA-256. */
+  recovery_codes: { person_id: number; hash: string; created_at: number };
+  /** The passkeys of people. */
+  passkeys: {
+    id: Generated<number>;
+    person_id: number;
+    /** In base64url, like the public key. */
+    credential_id: string;
+    public_key: string;
+    /** A COSE algorithm. */
+    algorithm: number;
+    sign_count: number;
+    backed_up: number;
+    name: string;
+    created_at: number;
+    last_used_at: number | null;
+    /** The time of the latest signed challenge; no challenge of it or an earlier one is accepted. */
+    last_challenge_at: number;
+  };
+  /** The sign-ins that wait for a second factor, each with the SHA-256 of its cookie. */
+  sign_ins: {
+    id: Generated<number>;
+    person_id: number;
+    /** The account whose pages the session will show; null for the first one of the person. */
+    account_id: number | null;
+    hash: string;
+    expires_at: number;
   };
   /** Links that sign a person in once, each with the SHA-256 of its token. */
   links: {
@@ -436,8 +479,10 @@ export interface Tables extends NounTables {
       | 'invitation'
       | 'member_joined'
       | 'member_left'
-      | 'role_changed';
-    /** The person, or for the last four kinds the account; null if the address determines it when the e-mail is sent. */
+      | 'role_changed'
+      | 'factor_added'
+      | 'factor_removed';
+    /** The person, or for the kinds about members and invitations kinds the account; null if the address determines it when the e-mail is sent. */
     account_id: number | null;
     email: string;
     /** The public URL of the pages that its links lead to. */

@@ -377,12 +377,15 @@ export const settingTree = {
     parse: parseUtc,
   },
   secretKey: {
-    ...encryptionKey('PETSTORE_SECRET_KEY', 'The key that encrypts webhook secrets. All nodes need the same one.'),
+    ...encryptionKey(
+      'PETSTORE_SECRET_KEY',
+      'The key that encrypts the secrets of webhooks and authenticator apps. All nodes need the same one.',
+    ),
     defaultText: 'secret.key in the data directory',
   },
   previousSecretKey: encryptionKey(
     'PETSTORE_SECRET_KEY_PREVIOUS',
-    'The key that encrypted webhook secrets before, until `petstore secret-key rotate` has encrypted them again.',
+    'The key that encrypted these secrets before, until `petstore secret-key rotate` has encrypted them again.',
   ),
 } as const satisfies Readonly<Record<string, Setting | Group>>;
 

@@ -8,6 +8,7 @@ import { deleteOldAttempts } from '../access/sessions/attempts.ts';
 import { deleteOldEmails } from '../access/sessions/emails.ts';
 import { deleteExpiredLinks } from '../access/sessions/links.ts';
 import { deleteExpiredSessions } from '../access/sessions/sessions.ts';
+import { deleteExpiredSignIns } from '../access/sessions/sign-ins.ts';
 import { deleteOldDeliveries, deleteUnusedDeliveries, purgeDeletedWebhooks } from '../events/deliveries/retention.ts';
 import { deleteExpiredSecrets } from '../events/webhooks/secrets.ts';
 import { batchJob } from '../lib/jobs/batch-job.ts';
@@ -46,6 +47,7 @@ const allRules = ({
   deleteOldAlerts,
   deleteExpiredSecrets,
   deleteExpiredSessions,
+  deleteExpiredSignIns,
   deleteExpiredLinks,
   deleteExpiredInvitations,
   deleteOldAttempts,

@@ -30,6 +30,7 @@ export function refusalOf(
   if (account.suspendedAt !== undefined && !page.whileSuspended) {
     throw new Problem('account_suspended', 403, 'This account is suspended. Your account page says what you can do.');
   }
+  if (signedIn.lacksFactor && !page.withoutFactor) return { location: '/security?done=required' };
   return undefined;
 }
 

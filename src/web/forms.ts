@@ -40,6 +40,7 @@ export const passwordLabels = {
   password: 'Password',
   current: 'Current password',
   emailPassword: 'Password',
+  confirmPassword: 'Password',
 } as const;
 
 export type PasswordName = keyof typeof passwordLabels;

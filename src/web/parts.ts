@@ -48,3 +48,13 @@ export function bytesText(bytes: number): string {
 export function drawingOf(kind: string): Html {
   return html`<span class="picture ${kind}"><svg aria-hidden="true"><use href="${assetPath('animals.svg')}#${kind}"></use></svg></span>`;
 }
+
+/** Returns a setting of a page with `account.css`: its title with what it is about, and beside them its content. */
+export function setting(id: string, title: string, about: HtmlValue, content: HtmlValue): Html {
+  return html`<section class="setting" id="${id}">
+<div><h2>${title}</h2>
+<p class="hint">${about}</p></div>
+<div>${content}</div>
+</section>
+`;
+}

@@ -12,7 +12,7 @@ import {
 } from '../access/sessions/cookies.ts';
 import { newSecret, type SignedIn } from '../access/sessions/session.ts';
 import { findSession, recordSeen } from '../access/sessions/sessions.ts';
-import { html } from '../lib/html/html.ts';
+import { type Html, html } from '../lib/html/html.ts';
 import { Problem } from '../lib/http/problem.ts';
 import { prefersHtml } from '../lib/http/server/accept.ts';
 import { contentEtag } from '../lib/http/server/conditional.ts';
@@ -27,6 +27,7 @@ import { document } from './layout.ts';
 import { type PageResult, pathWith, type Visit, type WebPage } from './page.ts';
 import { problemView, staleFormView } from './problem-view.ts';
 import { COOKIES_NEED_HTTPS, isLocalhost, namesSite, requireSameSite } from './same-site.ts';
+import { submitAgain } from './sessions/again.ts';
 import { nowOf, type Site, type SiteUrls } from './site.ts';
 import { twinLinks, twinPath } from './twins.ts';
 
@@ -149,7 +150,9 @@ export class PageHandler {
     if (!hasToken || (isSignedOut && isFromBrowser)) {
       return this.#respond({ ...page, access: 'everyone' }, admitted, form, visit => staleFormView(visit, page));
     }
-    return this.#respond(page, admitted, form, visit => page.submit!(file === undefined ? visit : { ...visit, file }));
+    return this.#respond(page, admitted, form, visit =>
+      submitAgain(page, file === undefined ? visit : { ...visit, file }),
+    );
   }
 
   /**
@@ -169,16 +172,13 @@ export class PageHandler {
   /** Checks whether the visitor may open the page, and writes its result. */
   async #respond(
     page: WebPage,
-    { request, names, client, secret, signedIn, visitor }: Admitted,
+    admitted: Admitted,
     form: URLSearchParams,
     handle: (visit: Visit) => PageResult | undefined | Promise<PageResult | undefined>,
   ): Promise<PageContent | undefined> {
+    const { request, names, client, secret, signedIn } = admitted;
     const cookies = secret !== undefined && signedIn === undefined ? [clearCookie(names.session)] : [];
-    const tokenField = () => {
-      const own = (signedIn && secret) ?? visitor ?? newSecret();
-      if (own !== secret && own !== visitor) cookies.push(setCookie(names.visitor, own));
-      return html`<input type="hidden" name="token" value="${this.#site.isUpgraded() ? maskedTokenOf(own) : formTokenOf(own)}">`;
-    };
+    const tokenField = this.#tokenField(admitted, cookies);
     const refused = refusalOf(page, request, signedIn, form === noForm ? 'show' : 'submit');
     const markdownUrl = (href: string) => (href.startsWith('/') ? request.publicUrl + this.#twinLink(href) : href);
     const countPage = () => this.#site.pageLimiter.add(client);
@@ -203,6 +203,17 @@ export class PageHandler {
       compressible: page.showsSecret !== true && this.#site.isUpgraded(),
       cookies: [...cookies, ...(result.cookies ?? [])],
     });
+  }
+
+  /** Returns the function for the hidden field of forms. All forms of a page have the token of one secret. */
+  #tokenField({ names, secret, signedIn, visitor }: Admitted, cookies: string[]): () => Html {
+    const known = (signedIn && secret) ?? visitor;
+    const own = known ?? newSecret();
+    const cookie = setCookie(names.visitor, own);
+    return () => {
+      if (own !== known && !cookies.includes(cookie)) cookies.push(cookie);
+      return html`<input type="hidden" name="token" value="${this.#site.isUpgraded() ? maskedTokenOf(own) : formTokenOf(own)}">`;
+    };
   }
 
   async #session(secret: string): Promise<SignedIn | undefined> {

@@ -36,6 +36,7 @@ import {
   type Properties,
   updateConfirmed,
   updateErased,
+  updateFactorRequired,
   updateLife,
   updateProperties,
 } from './rows.ts';
@@ -84,6 +85,20 @@ export async function confirmEmail(tx: Transaction, { id, emailConfirmedAt }: Ac
 /** Records the event `account.password_changed`: the audit log shows who changed or reset it. */
 export async function recordPasswordChange(tx: Transaction, account: Account): Promise<void> {
   await recordAction(tx, 'password_changed', account);
+}
+
+/** Sets whether every member of an account needs a second factor. Idempotent. */
+export async function requireSecondFactor(tx: Transaction, id: number, isRequired: boolean): Promise<void> {
+  const account = await lockAccount(tx, id);
+  if ((account.secondFactorRequired === true) === isRequired) return;
+  const { secondFactorRequired: _, ...changed } = account;
+  await tx.run(updateFactorRequired, { id, required: isRequired ? 1 : null });
+  await recordChange(tx, 'updated', account, { ...changed, ...(isRequired && { secondFactorRequired: true }) });
+}
+
+/** Records that a member added or removed a second factor. */
+export async function recordFactorChange(tx: Transaction, account: Account, personId: number): Promise<void> {
+  await recordAction(tx, 'second_factor_changed', account, undefined, { member: { personId } });
 }
 
 /** Records that a person joined or left an account, or has another role. */

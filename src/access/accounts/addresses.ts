@@ -2,7 +2,7 @@ import { isUniqueViolation } from '../../lib/storage/database.ts';
 import { UserError } from '../../lib/user-error.ts';
 import type { Person } from '../../model/person.ts';
 import type { Transaction } from '../../model/schema.ts';
-import { confirmEmail, recordPasswordChange, updateAccount } from './accounts.ts';
+import { confirmEmail, recordFactorChange, recordPasswordChange, updateAccount } from './accounts.ts';
 import { listMemberships, updatePerson } from './people.ts';
 
 /**
@@ -34,6 +34,11 @@ export async function changeAddress(tx: Transaction, person: Person, email: stri
 /** Records in every account of a person that the password was changed. */
 export async function recordPasswordChanges(tx: Transaction, { id }: Person): Promise<void> {
   for (const { account } of await listMemberships(tx, id)) await recordPasswordChange(tx, account);
+}
+
+/** Records in every account of a person that a second factor was added or removed. */
+export async function recordFactorChanges(tx: Transaction, { id }: Person): Promise<void> {
+  for (const { account } of await listMemberships(tx, id)) await recordFactorChange(tx, account, id);
 }
 
 async function accountsWithAddress(tx: Transaction, { id, email }: Person) {

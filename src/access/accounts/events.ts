@@ -45,12 +45,13 @@ export function usageAlertEvent(account: Account, deployment: DeploymentName, th
 type State = Readonly<Record<string, unknown>>;
 
 function stateOf(account: Account): State {
-  const { name, plan, admin, createdAt, suspendedAt, deleteAt } = account;
+  const { name, plan, admin, createdAt, suspendedAt, deleteAt, secondFactorRequired } = account;
   return {
     ...{ name, plan, limits: limitsOfAccount(account), admin },
     createdAt: formatTime(createdAt),
     ...(suspendedAt !== undefined && { suspendedAt: formatTime(suspendedAt) }),
     ...(deleteAt !== undefined && { deleteAt: formatTime(deleteAt) }),
+    ...(secondFactorRequired && { secondFactorRequired }),
   };
 }
 

@@ -73,6 +73,12 @@ export async function updatePerson(tx: Transaction, { emailConfirmedAt, ...perso
   await tx.run(setPerson, { ...person, emailConfirmedAt: emailConfirmedAt ?? null });
 }
 
+/** Locks a person until the transaction ends. */
+export async function lockPerson(tx: Transaction, id: number): Promise<void> {
+  await keepPerson(tx, id);
+  await tx.first(lockedPerson, { id });
+}
+
 type PersonRow = Omit<Person, 'emailConfirmedAt'> & { readonly emailConfirmedAt: number | null };
 
 /** Returns a person without the members of the row that are null. */
@@ -94,6 +100,14 @@ export const personColumns = [
 
 const personById = query((db, p: Params<{ id: number }>) =>
   db.selectFrom('people').select(personColumns).where('id', '=', p.id),
+);
+
+const lockedPerson = query((db, p: Params<{ id: number }>, engine) =>
+  db
+    .selectFrom('people')
+    .select('id')
+    .where('id', '=', p.id)
+    .$if(engine === 'postgres', person => person.forUpdate()),
 );
 
 const personByEmail = query((db, p: Params<{ email: string }>) =>

@@ -1,21 +1,24 @@
 import type { Account } from '../../model/account.ts';
 import { type Params, query } from '../../model/schema.ts';
 
+type OptionalFlag = 'deletionByOwner' | 'secondFactorRequired' | 'sandbox';
 type OptionalTime = 'suspendedAt' | 'deleteAt' | 'deletedAt' | 'emailConfirmedAt';
 
 /** An account as the queries return it. */
-export type AccountRow = Omit<Account, 'admin' | 'deletionByOwner' | 'sandbox' | OptionalTime> & {
+export type AccountRow = Omit<Account, 'admin' | OptionalFlag | OptionalTime> & {
   readonly admin: number;
   readonly deletionByOwner: number | null;
   readonly emailConfirmedAt: number | null;
   readonly suspendedAt: number | null;
   readonly deleteAt: number | null;
   readonly deletedAt: number | null;
+  readonly secondFactorRequired: number | null;
   readonly sandbox: number | null;
 };
 
 export function accountOf(account: AccountRow): Account {
-  const { suspendedAt, deleteAt, deletionByOwner, deletedAt, emailConfirmedAt, sandbox, ...row } = account;
+  const { suspendedAt, deleteAt, deletionByOwner, deletedAt, emailConfirmedAt, ...others } = account;
+  const { secondFactorRequired, sandbox, ...row } = others;
   return {
     ...row,
     admin: row.admin === 1,
@@ -24,6 +27,7 @@ export function accountOf(account: AccountRow): Account {
     ...(deletionByOwner === 1 && { deletionByOwner: true }),
     ...(emailConfirmedAt !== null && { emailConfirmedAt }),
     ...(deletedAt !== null && { deletedAt }),
+    ...(secondFactorRequired === 1 && { secondFactorRequired: true }),
     ...(sandbox !== null && { sandbox: true }),
   };
 }
@@ -43,6 +47,7 @@ export const accountColumns = [
   'deletion_by_owner as deletionByOwner',
   'email_confirmed_at as emailConfirmedAt',
   'deleted_at as deletedAt',
+  'second_factor_required as secondFactorRequired',
   'sandbox',
 ] as const;
 
@@ -89,6 +94,13 @@ export const updateConfirmed = query((db, p: Params<{ id: number; confirmedAt: n
   db
     .updateTable('accounts')
     .set({ email_confirmed_at: p.confirmedAt, ...kept })
+    .where('id', '=', p.id),
+);
+
+export const updateFactorRequired = query((db, p: Params<{ id: number; required: number | null }>) =>
+  db
+    .updateTable('accounts')
+    .set({ second_factor_required: p.required, ...kept })
     .where('id', '=', p.id),
 );
 

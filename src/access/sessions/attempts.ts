@@ -24,6 +24,7 @@ export const attemptLimits = {
   webhookTests: { action: 'test webhooks of', max: 120, periodMs: 60 * MINUTE_MS },
   resetByAddress: { action: 'ask for links from', max: 20, periodMs: 60 * MINUTE_MS },
   passwordByAccount: { action: 'confirm by the password of', max: 10, periodMs: 15 * MINUTE_MS },
+  secondFactor: { action: 'give the second factor of', max: 10, periodMs: 60 * MINUTE_MS },
   resetByRecipient: { action: 'e-mail a reset to', max: 5, periodMs: 60 * MINUTE_MS },
   emailByRecipient: { action: 'e-mail to', max: 5, periodMs: 60 * MINUTE_MS },
   emailChange: { action: 'change the e-mail address of', max: 5, periodMs: 60 * MINUTE_MS },

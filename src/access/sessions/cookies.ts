@@ -8,6 +8,8 @@ import { SESSION_MS } from './session.ts';
 export interface CookieNames {
   /** The cookie with the secret of a session. */
   readonly session: string;
+  /** The cookie with the secret of a sign-in that waits for a second factor. */
+  readonly signIn: string;
   /** The cookie with a random secret. The form tokens of visitors without a session derive from it. */
   readonly visitor: string;
   /** The cookie that proves an earlier sign-in to an account from this browser; see `known-browser.ts`. */
@@ -19,6 +21,7 @@ export function cookieNames(publicUrl: string): CookieNames {
   const suffix = hash('sha256', publicUrl, 'hex').slice(0, 8);
   return {
     session: `__Host-petstore-session-${suffix}`,
+    signIn: `__Host-petstore-sign-in-${suffix}`,
     visitor: `__Host-petstore-visitor-${suffix}`,
     known: `__Host-petstore-known-${suffix}`,
   };
@@ -32,11 +35,11 @@ export function cookieOf(header: string | undefined, name: string): string | und
 }
 
 /**
- * Returns the `Set-Cookie` header that stores a secret for the maximum life of a session. `__Host-` requires the
- * attributes.
+ * Returns the `Set-Cookie` header that stores a secret, by default for the maximum life of a session. `__Host-` requires
+ * the attributes.
  */
-export function setCookie(name: string, secret: string): string {
-  return `${name}=${secret}; Path=/; Max-Age=${SESSION_MS / 1000}; ${attributes}`;
+export function setCookie(name: string, secret: string, forMs: number = SESSION_MS): string {
+  return `${name}=${secret}; Path=/; Max-Age=${forMs / 1000}; ${attributes}`;
 }
 
 export function clearCookie(name: string): string {

@@ -19,8 +19,8 @@ export interface QueuedEmail {
 /** The retention of a queued e-mail. Without a mail server, no process sends it. */
 const QUEUED_MS = 7 * DAY_MS;
 
-/** E-mails about a change of the account. They are not limited, because only the owner can cause them. */
-const warnings: readonly EmailKind[] = ['email_changed', 'password_changed'];
+/** E-mails about a change of the sign-in. They are not limited, because only the person can cause them. */
+const warnings: readonly EmailKind[] = ['email_changed', 'password_changed', 'factor_added', 'factor_removed'];
 
 /**
  * Queues an e-mail about an account; a job creates its link and sends it. Does nothing beyond the limit of e-mails to

@@ -9,8 +9,9 @@ import { addressSubject, attemptLimits, emailSubject, forgetAttempts, requireAtt
 import { queueEmail } from './emails.ts';
 import { deleteLinks, type Link, takeLink } from './links.ts';
 import { storePassword } from './passwords.ts';
-import { endSessions, startSession } from './sessions.ts';
+import { endSessions } from './sessions.ts';
 import type { Browser } from './sign-in.ts';
+import { type Started, startSignIn } from './sign-ins.ts';
 
 /**
  * Queues an e-mail with a link that resets the password of the person with this address. Does not look up the person:
@@ -89,9 +90,10 @@ export function resetPassword(
 }
 
 /**
- * Signs a browser in with a link of the operator, which also confirms the address.
+ * Signs a browser in with a link of the operator, which also confirms the address. It replaces the password, not a second
+ * factor; see `startSignIn`.
  * @param hash the hash of a new password, if one was chosen; it ends the other sessions
- * @returns the secret of the session's cookie; `undefined` if the link has ended
+ * @returns what has started; `undefined` if the link has ended
  */
 export function signInByLink(
   database: Database,
@@ -99,14 +101,14 @@ export function signInByLink(
   hash: string | undefined,
   browser: Browser,
   origin: SessionOrigin,
-): Promise<string | undefined> {
+): Promise<Started | undefined> {
   return database.write(async tx => {
     const taken = await takenLink(tx, secret, 'sign_in');
     if (taken === undefined) return undefined;
     const { person } = taken;
     if (hash !== undefined) await replacePassword(tx, person, hash);
     await confirmAddress(tx, person);
-    return (await startSession(tx, person.id, browser)).secret;
+    return startSignIn(tx, person.id, browser);
   }, origin);
 }
 

@@ -18,6 +18,8 @@ export interface Session {
   /** The address and the `User-Agent` that signed in. */
   readonly address: string;
   readonly userAgent: string;
+  /** When the person last proved the identity: at the sign-in, or later with a second factor or the password. */
+  readonly confirmedAt: number;
 }
 
 /** A session with its person, and what the person may do in its account. */
@@ -31,6 +33,8 @@ export interface SignedIn {
   readonly scopes: readonly string[];
   /** All accounts of the person, between which the pages switch. */
   readonly memberships: readonly Membership[];
+  /** Whether the account requires a second factor, and the person has none. */
+  readonly lacksFactor: boolean;
 }
 
 /** The maximum life of a session. */

@@ -10,6 +10,7 @@ import {
   type Transaction,
 } from '../../model/schema.ts';
 import { findPerson, keepPerson, listMemberships } from '../accounts/people.ts';
+import { hasSecondFactor } from './has-second-factor.ts';
 import {
   hashSecret,
   IDLE_MS,
@@ -63,7 +64,9 @@ export async function findSession(reader: Reader, secret: string, now: number): 
   if (current === undefined) return undefined;
   const { role } = current;
   const account = role === 'owner' ? current.account : { ...current.account, admin: false };
-  return { session, person, account, role, scopes: scopesFor(role, current.account), memberships };
+  const scopes = scopesFor(role, current.account);
+  const lacksFactor = account.secondFactorRequired === true && !(await hasSecondFactor(reader, person.id));
+  return { session, person, account, role, scopes, memberships, lacksFactor };
 }
 
 /** Returns the sessions of a person that have not ended, newest first. */
@@ -86,14 +89,20 @@ export async function recordSeen(database: Database, { id, lastSeenAt }: Session
   if (now - lastSeenAt >= SEEN_BEHIND_MS) await database.write(tx => tx.run(setSeen, { id, now: tx.now }));
 }
 
+/** Records that the person of a session has just proved the identity again. */
+export async function recordConfirmed(tx: Transaction, { id }: Session): Promise<void> {
+  await tx.run(setConfirmed, { id, now: tx.now });
+}
+
 /** Ends a session of a person. Reports whether it existed. */
 export async function endSession(tx: Transaction, personId: number, id: number): Promise<boolean> {
   return (await tx.run(deleteSession, { id, personId })) > 0;
 }
 
-/** Ends all sessions of a person except `except`. */
+/** Ends all sessions of a person except `except`, and the sign-ins that wait for a second factor. */
 export async function endSessions(tx: Transaction, personId: number, except = 0): Promise<void> {
   await tx.run(deleteSessions, { personId, except });
+  await tx.run(deleteSignIns, { personId });
 }
 
 /** Ends the sessions of a person that show the pages of one account. */
@@ -122,6 +131,7 @@ const columns = [
   'expires_at as expiresAt',
   'address',
   'user_agent as userAgent',
+  sql<number>`coalesce(confirmed_at, created_at)`.as('confirmedAt'),
 ] as const;
 
 type NewSession = {
@@ -178,12 +188,20 @@ const setSeen = query((db, p: Params<{ id: number; now: number }>) =>
   db.updateTable('sessions').set({ last_seen_at: p.now }).where('id', '=', p.id),
 );
 
+const setConfirmed = query((db, p: Params<{ id: number; now: number }>) =>
+  db.updateTable('sessions').set({ confirmed_at: p.now }).where('id', '=', p.id),
+);
+
 const deleteSession = query((db, p: Params<{ id: number; personId: number }>) =>
   db.deleteFrom('sessions').where('id', '=', p.id).where('account_id', '=', p.personId),
 );
 
 const deleteSessions = query((db, p: Params<{ personId: number; except: number }>) =>
   db.deleteFrom('sessions').where('account_id', '=', p.personId).where('id', '!=', p.except),
+);
+
+const deleteSignIns = query((db, p: Params<{ personId: number }>) =>
+  db.deleteFrom('sign_ins').where('person_id', '=', p.personId),
 );
 
 const deleteSessionsIn = query((db, p: Params<{ personId: number; accountId: number }>) =>

@@ -4,7 +4,7 @@ import type { Account } from '../../model/account.ts';
 import type { Person } from '../../model/person.ts';
 import type { Database, Reader, Transaction } from '../../model/schema.ts';
 import { createAccount, findAccountByEmail } from '../accounts/accounts.ts';
-import { findPersonByEmail, listMemberships } from '../accounts/people.ts';
+import { findPerson, findPersonByEmail, listMemberships } from '../accounts/people.ts';
 import {
   type AttemptLimit,
   addressSubject,
@@ -18,10 +18,12 @@ import {
 import { queueEmail } from './emails.ts';
 import { isKnownBrowser, knownBrowserOf } from './known-browser.ts';
 import { LINK_MS } from './links.ts';
+import { type OwnPasskey, takePasskey } from './passkeys.ts';
 import type { PasswordHasher } from './password-hasher.ts';
 import { findPassword, storePassword } from './passwords.ts';
 import type { Session } from './session.ts';
 import { startSession } from './sessions.ts';
+import { type Started, startSignIn } from './sign-ins.ts';
 
 /** The address and the `User-Agent` of the browser of a person who signs in or up. */
 export interface Browser extends Pick<Session, 'address' | 'userAgent'> {
@@ -47,10 +49,10 @@ export interface SignInDeps {
 }
 
 /**
- * Signs a person in. Takes equally long for unknown addresses and wrong passwords. If the process sends e-mail, a person
+ * Signs a person in with the password; see `startSignIn` for one with a second factor. Takes equally long for unknown addresses and wrong passwords. If the process sends e-mail, a person
  * with an unconfirmed address is rejected like a wrong password: otherwise signing up and in would reveal whether an
  * address has an account.
- * @returns the account whose pages the session shows, with the values of the cookies of the session and of the browser;
+ * @returns the account whose pages the session shows, what has started, and the value of the cookie of the browser;
  *   `undefined` if the address or the password is wrong, or the person is a member of no account
  * @throws {Problem} `too_many_attempts`, by address and by person; `overloaded`
  */
@@ -58,19 +60,41 @@ export async function signIn(
   { database, passwords, emailUrl }: SignInDeps,
   { email, password }: Credentials,
   browser: Browser,
-): Promise<{ readonly account: Account; readonly secret: string; readonly known: string } | undefined> {
+): Promise<{ readonly account: Account; readonly started: Started; readonly known: string } | undefined> {
   const verified = await verifyCredentials({ database, passwords }, { email, password }, browser);
   if (verified === undefined) return undefined;
   const { person, known } = verified;
   if (emailUrl !== undefined && person.emailConfirmedAt === undefined) return undefined;
   const [first] = await listMemberships(database, person.id);
   if (first === undefined) return undefined;
-  const { secret } = await database.write(async tx => {
+  const started = await database.write(async tx => {
     await forgetAttempts(tx, ...personLimit(email, person, true));
     await forgetAttempts(tx, ...personLimit(email, person, false));
-    return startSession(tx, person.id, browser, first.account.id);
+    return startSignIn(tx, person.id, browser, first.account.id);
   });
-  return { account: first.account, secret, known };
+  return { account: first.account, started, known };
+}
+
+/**
+ * Signs a person in with a passkey that has checked its user, so that no further factor is needed.
+ * @param challengeAt the time of its challenge
+ * @returns the account whose pages the session shows, and the secret of its cookie; `undefined` if the passkey was used
+ *   with a later challenge, or the person could not sign in with a password either
+ */
+export async function signInByPasskey(
+  { database, emailUrl }: Pick<SignInDeps, 'database' | 'emailUrl'>,
+  { id, personId }: OwnPasskey,
+  used: Parameters<typeof takePasskey>[2],
+  challengeAt: number,
+  browser: Browser,
+): Promise<{ readonly account: Account; readonly secret: string } | undefined> {
+  return database.write(async tx => {
+    const person = await findPerson(tx, personId);
+    if (person === undefined || (emailUrl !== undefined && person.emailConfirmedAt === undefined)) return undefined;
+    const [first] = await listMemberships(tx, personId);
+    if (first === undefined || !(await takePasskey(tx, id, used, challengeAt))) return undefined;
+    return { account: first.account, secret: (await startSession(tx, personId, browser, first.account.id)).secret };
+  });
 }
 
 /**

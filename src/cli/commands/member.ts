@@ -1,13 +1,18 @@
 import { getAccount } from '../../access/accounts/accounts.ts';
+import { findPerson } from '../../access/accounts/people.ts';
 import { listMembers } from '../../access/people/members.ts';
+import { resetSecondFactors } from '../../access/sessions/second-factors.ts';
 import { removeMemberWithDependents } from '../../events/webhooks/account-changes.ts';
+import { UserError } from '../../lib/user-error.ts';
+import { factNamed, PORTAL_FACT } from '../../model/facts.ts';
 import type { Command } from '../command.ts';
 import { withAccountDatabases, withAccounts } from '../databases.ts';
 import { listing, type Value, withTimes } from '../text.ts';
 import { parseId } from '../values.ts';
 import { accountArgument, idOf } from './account.ts';
 
-const memberArguments = { ...accountArgument, PERSON: 'The id of the person; see `petstore member list`.' };
+const personArgument = { PERSON: 'The id of the person; see `petstore member list`.' };
+const memberArguments = { ...accountArgument, ...personArgument };
 
 export const memberList: Command = {
   name: 'member list',
@@ -48,5 +53,27 @@ export const memberRemove: Command = {
       value: { accountId, personId },
       text: () => `Person ${personId} is no longer a member of account ${accountId}.`,
     };
+  },
+};
+
+export const memberResetSecondFactor: Command = {
+  name: 'member reset-second-factor',
+  summary: 'Remove the authenticator app, the passkeys and the recovery codes of a person, and end the sessions.',
+  details:
+    'For someone who has lost all of them. Afterwards the password is enough to sign in: make sure that you talk to the right person. If the store sends e-mail, the person gets one about it.',
+  arguments: personArgument,
+  examples: { 'petstore member reset-second-factor 12': 'who has lost the phone and the recovery codes' },
+  async run(invocation) {
+    const personId = parseId('PERSON', invocation.arguments['PERSON']!);
+    const { mail, publicUrls } = invocation.config;
+    await withAccounts(invocation, accounts =>
+      accounts.write(async tx => {
+        const person = await findPerson(tx, personId);
+        if (person === undefined) throw new UserError(`There is no person ${personId}; see \`petstore member list\`.`);
+        const url = publicUrls.production ?? (await tx.first(factNamed, { name: PORTAL_FACT }))?.value;
+        await resetSecondFactors(tx, person, mail && url);
+      }),
+    );
+    return { value: { personId }, text: () => `Person ${personId} has no second factor any more, and is signed out.` };
   },
 };

@@ -7,9 +7,10 @@ import { list } from '../terminal.ts';
 
 export const secretKeyRotate: Command = {
   name: 'secret-key rotate',
-  summary: 'Encrypt the webhook secrets of production and staging with PETSTORE_SECRET_KEY.',
+  summary:
+    'Encrypt the secrets of webhooks and authenticator apps with PETSTORE_SECRET_KEY, on production and staging.',
   details:
-    'Set PETSTORE_SECRET_KEY_PREVIOUS to the key that encrypted them. Works while servers run, if all of them have both keys. If the command is interrupted, run it again with both keys. The webhook secrets themselves stay the same.',
+    'Set PETSTORE_SECRET_KEY_PREVIOUS to the key that encrypted them. Works while servers run, if all of them have both keys. If the command is interrupted, run it again with both keys. The secrets themselves stay the same.',
   examples: {
     'PETSTORE_SECRET_KEY_FILE=new.key PETSTORE_SECRET_KEY_PREVIOUS_FILE=secret.key petstore secret-key rotate':
       'after a restart of the servers with these settings',

@@ -1,4 +1,5 @@
 import { beginKeyChange, completeKeyChange } from '../../access/secret-key.ts';
+import { reencryptApps } from '../../access/sessions/authenticator-apps.ts';
 import type { Encryptor } from '../../lib/encryption.ts';
 import { type Database, type Params, query, type Transaction } from '../../model/schema.ts';
 import { decryptSecret, ownerOf } from './secrets.ts';
@@ -20,6 +21,12 @@ export async function reencryptSecrets(database: Database, encryptor: Encryptor)
     count += batch.length;
     if (batch.length < BATCH) break;
     after = batch.at(-1)!.id;
+  }
+  for (let after = 0; ; ) {
+    const batch = await database.write(tx => reencryptApps(tx, encryptor, after, BATCH));
+    count += batch.length;
+    if (batch.length < BATCH) break;
+    after = batch.at(-1)!;
   }
   await database.write(tx => completeKeyChange(tx, encryptor));
   return count;

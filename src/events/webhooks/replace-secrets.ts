@@ -1,3 +1,4 @@
+import { loseAppSecrets } from '../../access/sessions/authenticator-apps.ts';
 import type { Encryptor } from '../../lib/encryption.ts';
 import { type Database, query, sql } from '../../model/schema.ts';
 import { type WebhookRow, webhookColumns } from '../../model/webhook.ts';
@@ -8,7 +9,7 @@ import { disabledFor, storeVersion } from './webhooks.ts';
 /**
  * Replaces the secrets of all webhooks, because the key that encrypted them is lost. Disables the active webhooks
  * first: a receiver cannot verify a signature by a new secret until the owner has rotated the secret and so received
- * it. Sends each owner a message. If it is interrupted, it must run again.
+ * it. Sends each owner a message. Also loses the secrets of authenticator apps; see `loseAppSecrets`. If it is interrupted, it must run again.
  * @returns the webhooks with their state before, by id ascending
  */
 export async function replaceSecrets(database: Database, encryptor: Encryptor): Promise<WebhookRow[]> {
@@ -20,7 +21,10 @@ export async function replaceSecrets(database: Database, encryptor: Encryptor): 
       await storeVersion(tx, webhook, disabledFor('secret_replaced'), 'disabled');
     });
   }
-  await database.write(tx => tx.run(deleteAllSecrets, {}));
+  await database.write(async tx => {
+    await tx.run(deleteAllSecrets, {});
+    await loseAppSecrets(tx);
+  });
   for (const { id, url, accountId } of webhooks) {
     await database.write(async tx => {
       await addSecret(tx, encryptor, id);

@@ -19,6 +19,7 @@ import { photoSources } from './0031-photo-sources.ts';
 import { foldedLetters } from './0035-folded-letters.ts';
 import { importBudgets } from './0036-import-budgets.ts';
 import { people } from './0047-people.ts';
+import { secondFactors } from './0048-second-factors.ts';
 import { inbox } from './0050-inbox.ts';
 
 /**
@@ -251,6 +252,7 @@ const shared: readonly Migration[] = [
   },
   addColumn('0046-shelter-location', 'pets', 'shelter_location', 'text'),
   people,
+  secondFactors,
   inbox,
 ];
 

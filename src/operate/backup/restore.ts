@@ -94,7 +94,7 @@ function newKeyFor({ config }: RestoreDeps, { deployments }: Manifest, newSecret
   if (!newSecrets) {
     const found = key === undefined ? 'There is no secret key' : 'The secret key is not the key of the backup';
     throw new UserError(
-      `${found}, so the webhook secrets in the backup cannot be decrypted. Copy the secret.key that belongs to it to ${config.dataDir}, or set PETSTORE_SECRET_KEY. If that key is lost, restore with --new-webhook-secrets: every webhook gets a new secret and is disabled until its owner fetches the secret.`,
+      `${found}, so the webhook secrets in the backup cannot be decrypted. Copy the secret.key that belongs to it to ${config.dataDir}, or set PETSTORE_SECRET_KEY. If that key is lost, restore with --new-webhook-secrets: every webhook gets a new secret and is disabled until its owner fetches the secret, and people with an authenticator app sign in with a recovery code.`,
     );
   }
   const replacement = () => current ?? createEncryptor(loadSecretKey(config.dataDir));

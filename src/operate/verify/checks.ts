@@ -150,6 +150,18 @@ export const checks: readonly Check[] = [
       having count(case when role = 'owner' then 1 end) = 0`,
   ),
   check(
+    'second factors',
+    () =>
+      sql`${sql.join(
+        (['authenticator_apps', 'passkeys', 'recovery_codes', 'sign_ins'] as const).map(
+          table => sql`
+            select distinct ${sql.lit(`A row of ${table} belongs to person `)} || person_id || ', who does not exist.' as finding
+            from ${sql.table(table)} where person_id not in (select id from people)`,
+        ),
+        sql` union all `,
+      )}`,
+  ),
+  check(
     'positions of events',
     (_, engine) => sql`
       select 'The log ends at position ' || last || ', but has ' || present || ' events, and ' || deleted || ' were deleted.' as finding

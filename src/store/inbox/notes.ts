@@ -57,15 +57,13 @@ const countNotes = query((db, p: Params<{ messageId: number }>) =>
 
 const insertNote = query(
   (db, p: Params<{ messageId: number; accountId: number; personId: number | null; text: string; now: number }>) =>
-    db
-      .insertInto('message_notes')
-      .values({
-        message_id: p.messageId,
-        account_id: p.accountId,
-        person_id: p.personId,
-        text: p.text,
-        created_at: p.now,
-      }),
+    db.insertInto('message_notes').values({
+      message_id: p.messageId,
+      account_id: p.accountId,
+      person_id: p.personId,
+      text: p.text,
+      created_at: p.now,
+    }),
 );
 
 const deleteOne = query((db, p: Params<{ id: number; messageId: number }>) =>

@@ -63,6 +63,10 @@ async function letterOf(tx: Transaction, claimed: ClaimedEmail): Promise<Letter 
       return changedLetter('e-mail address', url);
     case 'password_changed':
       return changedLetter('password', url);
+    case 'factor_added':
+      return factorLetter('added to', url);
+    case 'factor_removed':
+      return factorLetter('removed from', url);
   }
 }
 
@@ -115,6 +119,18 @@ function changedLetter(what: string, url: string): Letter {
     text: `The ${what} of your Pet Store account was changed.
 
 If that was not you, choose a new password at ${url}/forgot-password, or write to the operator of the store.
+`,
+  };
+}
+
+function factorLetter(change: string, url: string): Letter {
+  return {
+    subject: `A second factor was ${change} your sign-in`,
+    text: `An authenticator app or a passkey was ${change} your sign-in at Pet Store. See what you have:
+
+${url}/security
+
+If that was not you, choose a new password at ${url}/forgot-password, and write to the operator of the store.
 `,
   };
 }

@@ -3,6 +3,7 @@ import { listKeys } from '../../access/keys/keys.ts';
 import { SANDBOX_MS } from '../../access/keys/sandbox.ts';
 import { listInvitations } from '../../access/people/invitations.ts';
 import { listMembers } from '../../access/people/members.ts';
+import { listSecondFactors } from '../../access/sessions/second-factors.ts';
 import { listAccountSessions } from '../../access/sessions/sessions.ts';
 import { IDEMPOTENCY_KEY_MS } from '../../lib/http/route.ts';
 import { DAY_MS, durationIn, formatTime, HOUR_MS, withTimes } from '../../lib/time.ts';
@@ -65,6 +66,7 @@ export const exportedTables = {
   sandbox_accounts: { leftOut: `only accounts of the sandbox, which last ${durationIn('minute', SANDBOX_MS)}` },
   idempotency: { leftOut: `copies of responses, for ${durationIn('day', IDEMPOTENCY_KEY_MS, 'article')}` },
   passwords: { leftOut: 'secret' },
+  sign_ins: { leftOut: 'secret' },
   links: { leftOut: 'secret' },
   account_emails: { leftOut: 'only until they are sent' },
   message_notes: 'notes',
@@ -95,7 +97,7 @@ export async function* exportAccount(
   const own = {
     account: withTimes(await getAccount(accounts, id)),
     keys: (await listKeys(accounts, id)).map(key => ({ ...withTimes(key), state: keyState(key, now) })),
-    members: (await listMembers(accounts, id)).map(withTimes),
+    members: await membersOf(accounts, id),
     invitations: (await listInvitations(accounts, id, now)).map(withTimes),
     sessions: (await listAccountSessions(accounts, id, now)).map(withTimes),
     events: await ownEvents(accounts, id),
@@ -115,6 +117,20 @@ export async function* exportAccount(
     yield '}';
   }
   yield '}';
+}
+
+/** Returns the members of an account with their second factors, without secrets. */
+async function membersOf(accounts: Database, accountId: number) {
+  return Promise.all(
+    (await listMembers(accounts, accountId)).map(async member => {
+      const { app, passkeys, recoveryCodes } = await listSecondFactors(accounts, member.id);
+      const secondFactors = [
+        ...(app === undefined ? [] : [{ kind: 'app', createdAt: app.createdAt }]),
+        ...passkeys.map(({ name, createdAt }) => ({ kind: 'passkey', name, createdAt })),
+      ];
+      return { ...withTimes(member), secondFactors: secondFactors.map(withTimes), recoveryCodes };
+    }),
+  );
 }
 
 /** Yields a member whose value is an array, a page of its items at a time. */

@@ -7,7 +7,7 @@ import { findPassword, passwordError } from '../../access/sessions/passwords.ts'
 import { replacePassword } from '../../access/sessions/recovery.ts';
 import { startSession } from '../../access/sessions/sessions.ts';
 import { UserError } from '../../lib/user-error.ts';
-import { type AccountVisit, accountPage, type PageResult } from '../page.ts';
+import { type AccountVisit, accountPage, type PageResult, type WebPage } from '../page.ts';
 import { browserOf, changeError, knownCookie, sessionCookie } from '../sessions/visits.ts';
 import { accountView } from './view.ts';
 
@@ -27,9 +27,13 @@ function change(
   title: string,
   permission: 'own' | 'account',
   submit: (visit: AccountVisit) => Promise<PageResult>,
+  more: Pick<WebPage, 'asksAgain'> = {},
 ) {
-  return accountPage({ path, title, permission, show: () => ({ location: '/account' }), submit });
+  return accountPage({ path, title, permission, ...more, show: () => ({ location: '/account' }), submit });
 }
+
+/** People without a second factor give the password in the form itself. */
+const asks = { asksAgain: 'people with a second factor' } as const;
 
 export const changeName = change('/account/name', 'Change the name', 'account', async visit => {
   const { site, account, origin, form } = visit;
@@ -40,33 +44,39 @@ export const changeName = change('/account/name', 'Change the name', 'account', 
   return { location: '/account?done=name' };
 });
 
-export const changeEmail = change('/account/email', 'Change the e-mail address', 'own', async visit => {
-  const { site, signedIn, origin, form, request } = visit;
-  const { person } = signedIn;
-  const email = form.get('email')?.trim().toLowerCase() ?? '';
-  const errors = {
-    email: changeError({ email }) ?? (email === person.email ? 'This is already your address.' : undefined),
-    emailPassword: await currentPasswordError(visit, 'emailPassword'),
-  };
-  const rejected = (error?: string) =>
-    accountView(visit, { values: { email }, errors: error === undefined ? errors : { email: error } });
-  if (errors.email !== undefined || errors.emailPassword !== undefined) return rejected();
-  await requireAttempt(site.accounts, attemptLimits.emailChange, String(person.id));
-  const url = request.publicUrl;
-  if (site.emailSender !== undefined) {
-    // The response is the same whether or not the address has an account; only the e-mail shows it.
-    await site.accounts.write(tx => queueEmail(tx, { kind: 'confirm', accountId: person.id, email, url }));
-    site.emailQueued();
-    return { location: '/account?done=sent#address' };
-  }
-  try {
-    await site.accounts.write(tx => changeAddress(tx, person, email), origin);
-    return { location: '/account?done=email' };
-  } catch (error) {
-    if (error instanceof UserError) return rejected('This address cannot be used.');
-    throw error;
-  }
-});
+export const changeEmail = change(
+  '/account/email',
+  'Change the e-mail address',
+  'own',
+  async visit => {
+    const { site, signedIn, origin, form, request } = visit;
+    const { person } = signedIn;
+    const email = form.get('email')?.trim().toLowerCase() ?? '';
+    const errors = {
+      email: changeError({ email }) ?? (email === person.email ? 'This is already your address.' : undefined),
+      emailPassword: await currentPasswordError(visit, 'emailPassword'),
+    };
+    const rejected = (error?: string) =>
+      accountView(visit, { values: { email }, errors: error === undefined ? errors : { email: error } });
+    if (errors.email !== undefined || errors.emailPassword !== undefined) return rejected();
+    await requireAttempt(site.accounts, attemptLimits.emailChange, String(person.id));
+    const url = request.publicUrl;
+    if (site.emailSender !== undefined) {
+      // The response is the same whether or not the address has an account; only the e-mail shows it.
+      await site.accounts.write(tx => queueEmail(tx, { kind: 'confirm', accountId: person.id, email, url }));
+      site.emailQueued();
+      return { location: '/account?done=sent#address' };
+    }
+    try {
+      await site.accounts.write(tx => changeAddress(tx, person, email), origin);
+      return { location: '/account?done=email' };
+    } catch (error) {
+      if (error instanceof UserError) return rejected('This address cannot be used.');
+      throw error;
+    }
+  },
+  asks,
+);
 
 export const confirmAgain = change(
   '/account/email/confirm',
@@ -83,29 +93,35 @@ export const confirmAgain = change(
   },
 );
 
-export const changePassword = change('/account/password', 'Change the password', 'own', async visit => {
-  const { site, signedIn, account, origin, form, request } = visit;
-  const { person } = signedIn;
-  const password = form.get('password') ?? '';
-  const errors = {
-    current: await currentPasswordError(visit, 'current'),
-    password: passwordError(password, person.email),
-  };
-  if (errors.current !== undefined || errors.password !== undefined) return accountView(visit, { errors });
-  const hash = await site.passwords.hash(password, addressSubject(request.address));
-  const { id: accountId, email } = person;
-  // This browser also gets a new session, because an attacker who knew the old password may have its cookie.
-  const { secret } = await site.accounts.write(async tx => {
-    await replacePassword(tx, person, hash);
-    if (site.emailSender !== undefined) {
-      await queueEmail(tx, { kind: 'password_changed', accountId, email, url: request.publicUrl });
-    }
-    return startSession(tx, person.id, browserOf(visit), account.id);
-  }, origin);
-  site.emailQueued();
-  const cookies = [sessionCookie(visit, secret), knownCookie(visit, knownBrowserOf(hash))];
-  return { location: '/account?done=password', cookies };
-});
+export const changePassword = change(
+  '/account/password',
+  'Change the password',
+  'own',
+  async visit => {
+    const { site, signedIn, account, origin, form, request } = visit;
+    const { person } = signedIn;
+    const password = form.get('password') ?? '';
+    const errors = {
+      current: await currentPasswordError(visit, 'current'),
+      password: passwordError(password, person.email),
+    };
+    if (errors.current !== undefined || errors.password !== undefined) return accountView(visit, { errors });
+    const hash = await site.passwords.hash(password, addressSubject(request.address));
+    const { id: accountId, email } = person;
+    // This browser also gets a new session, because an attacker who knew the old password may have its cookie.
+    const { secret } = await site.accounts.write(async tx => {
+      await replacePassword(tx, person, hash);
+      if (site.emailSender !== undefined) {
+        await queueEmail(tx, { kind: 'password_changed', accountId, email, url: request.publicUrl });
+      }
+      return startSession(tx, person.id, browserOf(visit), account.id);
+    }, origin);
+    site.emailQueued();
+    const cookies = [sessionCookie(visit, secret), knownCookie(visit, knownBrowserOf(hash))];
+    return { location: '/account?done=password', cookies };
+  },
+  asks,
+);
 
 /**
  * Returns the error of the current password in a field of the form; `undefined` if it is right, or the person has no

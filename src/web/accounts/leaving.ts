@@ -9,9 +9,10 @@ import { DELETION_GRACE_DAYS } from '../../model/rules.ts';
 import { exportAccount } from '../../views/account-export/export.ts';
 import { field, form } from '../forms.ts';
 import { type AccountVisit, accountPage, type View } from '../page.ts';
+import { setting as section } from '../parts.ts';
 import { accountDatabases, nowOf } from '../site.ts';
 import { currentPasswordError } from './account.ts';
-import { currentPassword, exportSection, type Sent, section } from './view.ts';
+import { currentPassword, exportSection, type Sent } from './view.ts';
 
 const GRACE_MS = DELETION_GRACE_DAYS * DAY_MS;
 
@@ -38,6 +39,7 @@ export const exportData = accountPage({
   path: '/account/export',
   permission: 'account',
   title: 'Export the data',
+  asksAgain: 'everyone',
   whileSuspended: true,
   show: () => ({ location: '/account' }),
   async submit({ site, account }) {
@@ -58,6 +60,7 @@ export const deleteAccount = accountPage({
   permission: 'account',
   title: 'Delete the account',
   parent: '/account/data',
+  asksAgain: 'people with a second factor',
   show: visit => deletionView(visit),
   async submit(visit) {
     const { site, account, origin, form } = visit;

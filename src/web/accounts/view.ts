@@ -1,12 +1,13 @@
 import { LINK_MS } from '../../access/sessions/links.ts';
 import { findPassword } from '../../access/sessions/passwords.ts';
-import { type Html, type HtmlValue, html, timeHtml } from '../../lib/html/html.ts';
+import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { NAME_LENGTH_MAX } from '../../lib/text.ts';
 import { durationIn } from '../../lib/time.ts';
 import type { Account } from '../../model/account.ts';
 import { everydayBounds } from '../bounds.ts';
 import { field, form, notice, type PasswordName, passwordField, passwordLabels } from '../forms.ts';
 import type { AccountVisit, View } from '../page.ts';
+import { setting as section } from '../parts.ts';
 import { doneNotice, newPasswordField, operatorHelp } from '../sessions/visits.ts';
 
 /** The values and errors of a submitted form, by the name of the field. */
@@ -45,16 +46,6 @@ const done = {
   password: 'Your password is changed. All other browsers are signed out.',
   resumed: 'The deletion is cancelled. Activate your webhooks again.',
 };
-
-/** Returns a part of a page of the account: its content, beside what it is about. */
-export function section(id: string, title: string, about: HtmlValue, content: HtmlValue): Html {
-  return html`<section class="setting" id="${id}">
-<div><h2>${title}</h2>
-<p class="hint">${about}</p></div>
-<div>${content}</div>
-</section>
-`;
-}
 
 function profile(visit: AccountVisit, { values, errors }: Sent): Html {
   const { id, name, createdAt } = visit.account;

@@ -51,6 +51,7 @@ export const keysPage = accountPage({
 export const newKeyPage = accountPage({
   path: '/keys/new',
   permission: 'developers',
+  asksAgain: 'everyone',
   showsSecret: true,
   title: 'New API key',
   show: visit => newKeyView(visit),
@@ -92,6 +93,7 @@ export const keyPage = accountPage({
 export const rotateKeyPage = accountPage({
   path: '/keys/{keyId}/rotate',
   permission: 'developers',
+  asksAgain: 'everyone',
   showsSecret: true,
   title: 'Rotate an API key',
   async submit(visit) {

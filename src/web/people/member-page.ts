@@ -22,6 +22,7 @@ export const memberPage = accountPage({
   permission: 'people',
   shownFor: 'own',
   title: 'Member',
+  asksAgain: 'everyone',
   show: visit => withMember(visit, member => memberView(visit, member)),
   submit: visit =>
     withMember(visit, async member => {
@@ -43,6 +44,7 @@ export const removeMemberPage = accountPage({
   path: `${PATH}/{personId}/removal`,
   permission: 'own',
   title: 'Remove a member',
+  asksAgain: 'everyone',
   show: visit => withMember(visit, member => removalView(visit, member)),
   submit: visit =>
     withMember(visit, async member => {

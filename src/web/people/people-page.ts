@@ -1,3 +1,4 @@
+import { requireSecondFactor } from '../../access/accounts/accounts.ts';
 import {
   cancelInvitation,
   INVITATION_MS,
@@ -8,7 +9,8 @@ import {
 } from '../../access/people/invitations.ts';
 import { listMembers } from '../../access/people/members.ts';
 import { attemptLimits, requireAttempt } from '../../access/sessions/attempts.ts';
-import { html, timeHtml } from '../../lib/html/html.ts';
+import { hasSecondFactor } from '../../access/sessions/has-second-factor.ts';
+import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { durationIn } from '../../lib/time.ts';
 import { UserError } from '../../lib/user-error.ts';
 import type { AccountMember } from '../../model/person.ts';
@@ -29,6 +31,7 @@ export const peoplePage = accountPage({
   shownFor: 'own',
   title: 'People',
   menu: 'account',
+  asksAgain: 'everyone',
   showsSecret: true,
   show: visit => peopleView(visit),
   async submit(visit) {
@@ -65,6 +68,25 @@ export const cancelInvitationPage = accountPage({
   },
 });
 
+/** Requires a second factor of every member, or ends that. */
+export const secondFactorRulePage = accountPage({
+  path: `${PATH}/second-factor`,
+  permission: 'people',
+  title: 'Require a second factor',
+  asksAgain: 'everyone',
+  show: () => ({ location: PATH }),
+  async submit(visit) {
+    const { site, account, signedIn, origin, form } = visit;
+    const isRequired = form.get('required') === 'yes';
+    if (isRequired && !(await hasSecondFactor(site.accounts, signedIn.person.id))) {
+      return peopleView(visit, { '': 'Add a second factor to your own sign-in first, on the page Security.' });
+    }
+    await requireAttempt(site.accounts, attemptLimits.people, String(account.id));
+    await site.accounts.write(tx => requireSecondFactor(tx, account.id, isRequired), origin);
+    return { location: `${PATH}?done=${isRequired ? 'required' : 'optional'}` };
+  },
+});
+
 const OLDER_SERVERS =
   'Some servers of this store still run an earlier release, which knows no members. Try again when they are updated.';
 
@@ -72,6 +94,8 @@ const done = {
   invited: 'We sent the invitation.',
   withdrawn: 'The invitation is withdrawn. Its link no longer works.',
   role: 'The role is changed.',
+  required: 'Everyone in this account now needs a second factor.',
+  optional: 'A second factor is no longer required.',
   removed: 'The person is removed, and signed out of this account.',
 };
 
@@ -106,9 +130,30 @@ ${form(visit, { action: PATH, submit: site.emailSender === undefined ? 'Create a
     ...{ name: 'role', label: 'Role', error: errors['role'] as string | undefined },
     choices: roleChoices(isRole(role) ? role : 'staff'),
   }),
-])}`
+])}
+${secondFactorRule(visit)}`
 }`,
   };
+}
+
+function secondFactorRule(visit: AccountVisit): Html {
+  const { secondFactorRequired = false } = visit.account;
+  const options = { action: `${PATH}/second-factor`, className: 'inline' };
+  return html`<h2 id="second-factor">Second factor</h2>
+<p>${
+    secondFactorRequired
+      ? 'Everyone in this account needs an authenticator app or a passkey to work in it.'
+      : 'A password alone is enough to work in this account. With a second factor, a stolen password opens nothing.'
+  }</p>
+${
+  secondFactorRequired
+    ? form(visit, { ...options, submit: 'No longer require it' })
+    : form(
+        visit,
+        { ...options, submit: 'Require it of everyone' },
+        html`<input type="hidden" name="required" value="yes">`,
+      )
+}`;
 }
 
 function memberColumns({ signedIn }: AccountVisit) {

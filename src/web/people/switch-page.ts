@@ -8,6 +8,7 @@ export const switchAccountPage = accountPage({
   permission: 'own',
   title: 'Switch the account',
   whileSuspended: true,
+  withoutFactor: true,
   show: () => ({ location: '/account' }),
   async submit({ site, signedIn, form }) {
     const id = idOf(form.get('account') ?? undefined);

@@ -49,6 +49,13 @@ export const sitePages: readonly Readonly<Record<'title' | 'keywords' | 'text' |
     path: '/account/data',
   },
   {
+    title: 'Security',
+    keywords:
+      'two factor authentication 2fa mfa totp authenticator app passkey recovery codes second factor security key',
+    text: 'Add an authenticator app or a passkey to your sign-in.',
+    path: '/security',
+  },
+  {
     title: 'Plans',
     keywords: 'pricing prices price cost free pro business enterprise quota limits billing subscription upgrade',
     text: 'The plans with their requests per minute and per day.',

@@ -5,8 +5,8 @@ import { knownBrowserOf } from '../../access/sessions/known-browser.ts';
 import { findLink, type Link, linkPath } from '../../access/sessions/links.ts';
 import { findPassword, PASSWORD_LENGTH_MIN, passwordError } from '../../access/sessions/passwords.ts';
 import { confirmByLink, resetPassword, signInByLink } from '../../access/sessions/recovery.ts';
-import { startSession } from '../../access/sessions/sessions.ts';
 import { verifyCredentials } from '../../access/sessions/sign-in.ts';
+import { startSignIn } from '../../access/sessions/sign-ins.ts';
 import { revokeKeysAndDependents } from '../../events/webhooks/account-changes.ts';
 import { html, timeHtml } from '../../lib/html/html.ts';
 import type { Membership, Person } from '../../model/person.ts';
@@ -21,7 +21,7 @@ import {
   linkOrigin,
   newPasswordField,
   operatorHelp,
-  sessionCookie,
+  signedInResult,
   signInDeps,
 } from './visits.ts';
 
@@ -109,8 +109,8 @@ async function confirm(visit: Visit, opened: Opened) {
   site.emailQueued();
   if (result !== 'done') return result === 'taken' ? takenView() : endedView(visit);
   if (!needed) return { location: signedIn === undefined ? '/sign-in?done=confirmed' : '/account?done=confirmed' };
-  const started = await site.accounts.write(tx => startSession(tx, person.id, browserOf(visit)));
-  return { location: '/shelter?done=confirmed', cookies: [sessionCookie(visit, started.secret)] };
+  const started = await site.accounts.write(tx => startSignIn(tx, person.id, browserOf(visit)));
+  return signedInResult(visit, started, '/shelter?done=confirmed');
 }
 
 async function resetView(visit: Visit, opened: Opened, error?: string): Promise<View> {
@@ -188,10 +188,10 @@ async function openAccount(visit: Visit, opened: Opened) {
   if (error !== undefined) return signInView(visit, opened, error);
   const hash = password === '' ? undefined : await site.passwords.hash(password, addressSubject(request.address));
   const origin = linkOrigin(visit, opened);
-  const session = await signInByLink(site.accounts, secret, hash, browserOf(visit), origin);
-  if (session === undefined) return endedView(visit);
+  const started = await signInByLink(site.accounts, secret, hash, browserOf(visit), origin);
+  if (started === undefined) return endedView(visit);
   const known = hash === undefined ? [] : [knownCookie(visit, knownBrowserOf(hash))];
-  return { location: homeOf(opened.memberships[0]!.account), cookies: [sessionCookie(visit, session), ...known] };
+  return signedInResult(visit, started, homeOf(opened.memberships[0]!.account), known);
 }
 
 function endedView({ site }: Visit): View {

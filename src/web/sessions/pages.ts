@@ -1,14 +1,16 @@
+import { addressSubject, attemptLimits, requireAttempt } from '../../access/sessions/attempts.ts';
 import { clearCookie, cookieNames } from '../../access/sessions/cookies.ts';
 import { LINK_MS } from '../../access/sessions/links.ts';
 import { passwordError } from '../../access/sessions/passwords.ts';
 import { requestReset } from '../../access/sessions/recovery.ts';
 import { endSession } from '../../access/sessions/sessions.ts';
-import { signIn, signUp } from '../../access/sessions/sign-in.ts';
+import { signIn, signInByPasskey, signUp } from '../../access/sessions/sign-in.ts';
 import { html } from '../../lib/html/html.ts';
 import { NAME_LENGTH_MAX } from '../../lib/text.ts';
 import { durationIn } from '../../lib/time.ts';
 import { field, form, notice, passwordField } from '../forms.ts';
 import { accountPage, publicForm, type View, type Visit } from '../page.ts';
+import { PASSKEY_SCRIPT, signedByPasskey, signingForm } from './factor-forms.ts';
 import {
   browserOf,
   changeError,
@@ -16,10 +18,17 @@ import {
   doneNotice,
   knownCookie,
   newPasswordField,
+  nextField,
+  nextOf,
   operatorHelp,
   sessionCookie,
+  signedInResult,
   signInDeps,
 } from './visits.ts';
+
+const PASSKEY_PATH = '/sign-in/passkey';
+/** The holder of challenges on the page that everyone sees. */
+const ANYONE = 'visitor';
 
 export const signInPage = publicForm({
   path: '/sign-in',
@@ -29,11 +38,32 @@ export const signInPage = publicForm({
   async submit(visit) {
     const email = visit.form.get('email')?.trim() ?? '';
     const password = visit.form.get('password') ?? '';
-    const started = await signIn(signInDeps(visit), { email, password }, browserOf(visit));
-    if (started === undefined) return signInView(visit, { email, error: wrongCredentials(visit) });
+    const signedIn = await signIn(signInDeps(visit), { email, password }, browserOf(visit));
+    if (signedIn === undefined) return signInView(visit, { email, error: wrongCredentials(visit) });
+    const { account, started, known } = signedIn;
     // A suspended account can open little more than its account page.
-    const location = started.account.suspendedAt === undefined ? nextOf(visit) : '/account';
-    return { location, cookies: [sessionCookie(visit, started.secret), knownCookie(visit, started.known)] };
+    const location = account.suspendedAt === undefined ? nextOf(visit) : '/account';
+    return signedInResult(visit, started, location, [knownCookie(visit, known)]);
+  },
+});
+
+/** Signs a person in with a passkey alone. */
+export const passkeySignInPage = publicForm({
+  path: PASSKEY_PATH,
+  title: 'Sign in with a passkey',
+  on: 'portal',
+  show: visit => ({ location: `/sign-in?next=${encodeURIComponent(nextOf(visit))}` }),
+  async submit(visit) {
+    const { site, request } = visit;
+    await requireAttempt(site.accounts, attemptLimits.signInByAddress, addressSubject(request.address));
+    const signed = await signedByPasskey(visit, ANYONE, 'required');
+    const signedIn =
+      signed &&
+      (await signInByPasskey(signInDeps(visit), signed.passkey, signed.used, signed.challengeAt, browserOf(visit)));
+    if (signedIn === undefined) return signInView(visit, { error: 'This passkey did not work. Try again.' });
+    const { account, secret } = signedIn;
+    const location = account.suspendedAt === undefined ? nextOf(visit) : '/account';
+    return { location, cookies: [sessionCookie(visit, secret)] };
   },
 });
 
@@ -87,6 +117,7 @@ export const signOutPage = accountPage({
   permission: 'own',
   title: 'Sign out',
   whileSuspended: true,
+  withoutFactor: true,
   show: () => ({ location: '/' }),
   async submit({ site, signedIn, request }) {
     const { id, personId } = signedIn.session;
@@ -108,19 +139,25 @@ function doneText({ site }: Visit, email: string): string {
     : `We sent an e-mail to ${email}. If the address is new here, open the link in it to confirm the address; then you can sign in. If you had an account already, the e-mail says how to sign in.`;
 }
 
-function signInView(visit: Visit, { email, error, done }: { email?: string; error?: string; done?: string }): View {
-  const next = visit.form.get('next') ?? visit.query.get('next');
+async function signInView(
+  visit: Visit,
+  { email, error, done }: { email?: string; error?: string; done?: string },
+): Promise<View> {
+  const passkeys = { action: PASSKEY_PATH, holder: ANYONE, passkeys: [] };
   return {
     title: 'Sign in',
+    scripts: [PASSKEY_SCRIPT],
+    styles: ['security.css'],
     ...(error !== undefined && { status: 401 }),
     errors: { '': error },
     body: html`${done !== undefined && notice('status', done)}${doneNotice(visit, signInNotices)}
 ${form(visit, { action: '/sign-in', submit: 'Sign in' }, [
-  next !== null && html`<input type="hidden" name="next" value="${next}">`,
+  nextField(visit),
   field({ name: 'email', label: 'E-mail address', type: 'email', value: email, autocomplete: 'username' }),
   passwordField({ name: 'password', label: 'Password', autocomplete: 'current-password' }),
 ])}
 ${cookieNotice(visit)}
+${await signingForm(visit, passkeys, nextField(visit))}
 <p><a href="/forgot-password">Forgot your password?</a></p>
 <p>New here? <a href="/sign-up">Create an account</a></p>`,
   };
@@ -182,10 +219,4 @@ ${form(visit, { action: '/forgot-password', submit: 'Send the link' }, [
 ${cookieNotice(visit)}
 <p><a href="/sign-in">Back to signing in</a></p>`,
   };
-}
-
-/** Returns the path to open after signing in: only a path of this site. */
-function nextOf({ form, query }: Visit): string {
-  const next = form.get('next') ?? query.get('next') ?? '';
-  return /^\/(?![/\\])[\x21-\x7e]*$/.test(next) ? next : '/shelter';
 }

@@ -1,13 +1,14 @@
 import { cookieNames, cookieOf, setCookie } from '../../access/sessions/cookies.ts';
 import { PASSWORD_LENGTH_MIN } from '../../access/sessions/passwords.ts';
 import type { Browser, SignInDeps } from '../../access/sessions/sign-in.ts';
+import { SIGN_IN_MS, type Started } from '../../access/sessions/sign-ins.ts';
 import { type Html, html } from '../../lib/html/html.ts';
 import type { SessionOrigin } from '../../lib/origin.ts';
 import { userErrorOf } from '../../lib/user-error.ts';
 import { checkChange } from '../../model/account.ts';
 import type { Membership, Person } from '../../model/person.ts';
 import { notice, type PasswordField, passwordField } from '../forms.ts';
-import type { Visit } from '../page.ts';
+import type { Redirect, Visit } from '../page.ts';
 import { COOKIES_NEED_HTTPS } from '../same-site.ts';
 
 /** Returns the dependencies of signing in and up from a visit. */
@@ -27,6 +28,40 @@ export function browserOf({ request }: Visit): Browser {
 /** Returns the `Set-Cookie` header of a session that started. */
 export function sessionCookie({ request }: Visit, secret: string): string {
   return setCookie(cookieNames(request.publicUrl).session, secret);
+}
+
+/** The page that asks for the second factor of a sign-in. */
+export const SECOND_FACTOR_PATH = '/sign-in/second-factor';
+
+/**
+ * Returns the redirect of a person who has given the password or opened a link: to the page that asks for the second
+ * factor, if the sign-in waits for one.
+ * @param location where the person arrives afterwards
+ */
+export function signedInResult(
+  visit: Visit,
+  { waits, secret }: Started,
+  location: string,
+  cookies: readonly string[] = [],
+): Redirect {
+  if (!waits) return { location, cookies: [sessionCookie(visit, secret), ...cookies] };
+  const { signIn } = cookieNames(visit.request.publicUrl);
+  return {
+    location: `${SECOND_FACTOR_PATH}?next=${encodeURIComponent(location)}`,
+    cookies: [setCookie(signIn, secret, SIGN_IN_MS), ...cookies],
+  };
+}
+
+/** Returns the path to open after signing in: only a path of this site. */
+export function nextOf({ form, query }: Visit): string {
+  const next = form.get('next') ?? query.get('next') ?? '';
+  return /^\/(?![/\\])[\x21-\x7e]*$/.test(next) ? next : '/shelter';
+}
+
+/** Returns the hidden field that keeps the path to open after signing in. */
+export function nextField({ form, query }: Visit): Html | undefined {
+  const next = form.get('next') ?? query.get('next');
+  return next === null ? undefined : html`<input type="hidden" name="next" value="${next}">`;
 }
 
 /** Returns the `Set-Cookie` header that marks a browser as known to an account. @param known from `knownBrowserOf` */
