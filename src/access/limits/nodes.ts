@@ -120,7 +120,7 @@ export class Nodes {
   async #heartbeat(joining?: 'joining'): Promise<void> {
     const seenAt = Math.floor(this.#clock.now());
     const rows = await this.#database.write(async tx => {
-      await tx.run(upsertHeartbeat, { id: this.#id, seenAt, migration: migrations.at(-1)!.name });
+      await tx.run(upsertHeartbeat, { id: this.#id, seenAt, migration: NEWEST });
       if (joining) await tx.notify('nodes');
       return await tx.all(allNodes, {});
     });
@@ -133,7 +133,8 @@ export class Nodes {
       else if (nowMs - changedMs < LIVE_MS) this.#live++;
       else if (nowMs - changedMs > STALE_MS) await this.#delete(other);
     }
-    if (this.#onUpgraded === undefined || rows.some(({ migration }) => migration === null)) return;
+    if (this.#onUpgraded === undefined || rows.some(({ migration }) => migration === null || migration < NEWEST))
+      return;
     await this.#onUpgraded();
     this.#onUpgraded = undefined;
   }
@@ -179,6 +180,9 @@ async function hasHeartbeat(reader: Reader, clock: Clock, kind: (row: Row) => bo
 }
 
 const heartbeats = query(db => db.selectFrom('nodes').select(['id', 'seen_at as seenAt']));
+
+/** The newest migration of this release. Older releases have an earlier one; the oldest ones store none. */
+const NEWEST = migrations.at(-1)!.name;
 
 const allNodes = query(db => db.selectFrom('nodes').select(['id', 'seen_at as seenAt', 'migration']));
 
