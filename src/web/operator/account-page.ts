@@ -67,6 +67,7 @@ export const accountPages = resourcePages<Account, AccountField>({
     },
     delete: {
       title: 'Delete an account',
+      asksAgain: 'everyone',
       wrong({ form }, { name }) {
         if (form.get('confirmation')?.trim() === name.trim()) return {};
         return { confirmation: 'Type the name of the account exactly as it is shown to confirm the deletion.' };

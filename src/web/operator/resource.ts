@@ -20,6 +20,7 @@ export type Errors<Field extends string> = Readonly<Partial<Record<Field | '', s
 interface Form<Found, Field extends string> {
   /** The title of its page. */
   readonly title?: string;
+  readonly asksAgain?: WebPage['asksAgain'];
   /** Returns the errors of the entries. */
   wrong?(visit: AccountVisit, found: Found): Errors<Field>;
   /**
@@ -72,7 +73,12 @@ export function resourcePages<Found, Field extends string = never>(resource: Res
   return [
     operatorPage({ path, title, show, ...(own && { submit: visit => submit(visit, own) }) }),
     ...Object.entries(others).map(([name, form]) =>
-      operatorPage({ path: `${path}/${name}`, title: form.title ?? title, submit: visit => submit(visit, form) }),
+      operatorPage({
+        path: `${path}/${name}`,
+        title: form.title ?? title,
+        ...(form.asksAgain && { asksAgain: form.asksAgain }),
+        submit: visit => submit(visit, form),
+      }),
     ),
   ];
 }

@@ -14,7 +14,7 @@ import { factorFields, factorForms, PASSKEY_SCRIPT, WRONG_FACTOR, withFactor } f
 export const CONFIRMED_MS = 15 * 60_000;
 
 /** The hidden field of a form that confirms: whether the form before it had passwords, which are not kept. */
-const MARK = 'confirmation';
+const MARK = 'confirmsAgain';
 const PASSWORD = 'confirmPassword';
 
 type SignedInVisit = Visit & { readonly signedIn: SignedIn };
