@@ -7,6 +7,8 @@ import { before, describe, it } from 'node:test';
 import { getAccount, requestDeletion } from '../../src/access/accounts/accounts.ts';
 import { getKey } from '../../src/access/keys/keys.ts';
 import { acceptInvitation, invite } from '../../src/access/people/invitations.ts';
+import { addPasskey } from '../../src/access/sessions/passkeys.ts';
+import { listSecondFactors } from '../../src/access/sessions/second-factors.ts';
 import type { Terminal } from '../../src/cli/command.ts';
 import { main } from '../../src/cli/main.ts';
 import { plain } from '../../src/cli/terminal.ts';
@@ -62,6 +64,19 @@ onEachEngine(environment => {
     await refused(here, /has no member/, 'member', 'remove', '1', String(dana!.id));
     await refused(here, /There is no account 999/, 'member', 'list', '999');
     assert.deepEqual((await jsonOf(here, 'verify')).findings ?? [], []);
+  });
+
+  it('removes the second factor of a person who has lost it, and records that', async () => {
+    const passkey = { credentialId: 'lost', publicKey: 'key', algorithm: -7, signCount: 0, backedUp: false };
+    await onData(here, 'production', database =>
+      database.write(tx => addPasskey(tx, 1, { ...passkey, name: 'Phone' }, 1)),
+    );
+    assert.deepEqual(await jsonOf(here, 'member', 'reset-second-factor', '1'), { personId: 1 });
+    const left = await onData(here, 'production', database => listSecondFactors(database, 1));
+    assert.deepEqual(left, { app: undefined, passkeys: [], recoveryCodes: 0 });
+    const entries = await jsonOf(here, 'audit', 'list', '--types=account.second_factor_changed');
+    assert.equal(entries.length, 1);
+    await refused(here, /There is no person 999/, 'member', 'reset-second-factor', '999');
   });
 
   it('exports what an account has, with neither tokens nor secrets', async () => {
