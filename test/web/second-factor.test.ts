@@ -12,6 +12,7 @@ import { TOTP_STEP_MS, totpCodeAt } from '../../src/lib/totp.ts';
 import { pages } from '../../src/main/pages.ts';
 import { type Params, query } from '../../src/model/schema.ts';
 import { CONFIRMED_MS } from '../../src/web/sessions/again.ts';
+import { Authenticator, FLAGS } from '../support/authenticator.ts';
 import { type Reply, send, serve, type TestService } from '../support/serving.ts';
 import { bytesOfBase32 } from './second-factor-codes.ts';
 
@@ -271,6 +272,106 @@ describe('a second factor', () => {
       const reply = await client.submit('/sign-in/second-factor', { code: other.code() });
       assert.equal(reply.status, 422);
       assert.equal((await client.submit('/sign-in/second-factor', { code: other.codes[0]! })).status, 422);
+    });
+  });
+
+  describe('as a passkey', () => {
+    const challengeIn = ({ text }: Reply) => /name="challenge" value="([\w-]+)"/.exec(text)![1]!;
+    const present = FLAGS.present;
+
+    /** Adds a passkey through the pages. Returns its authenticator. */
+    async function newOwnerWithPasskey() {
+      const owner = await newOwner();
+      await owner.signIn();
+      const passkey = new Authenticator(origin);
+      const challenge = challengeIn(await owner.client.submit('/security/passkeys/new', {}));
+      clock.advance(1);
+      const added = await owner.client.submit('/security/passkeys', {
+        ...passkey.create(challenge),
+        ...{ challenge, name: 'Phone' },
+      });
+      assert.match(added.text, /Your recovery codes/);
+      return { ...owner, passkey, previous: owner.client };
+    }
+
+    /** Signs in with a passkey alone. */
+    async function signInAlone(
+      passkey: Authenticator,
+      client: Client,
+      deviation: Parameters<Authenticator['get']>[1] = {},
+    ) {
+      const challenge = challengeIn(await client.open('/sign-in'));
+      clock.advance(1);
+      const form = { ...passkey.get(challenge, deviation), challenge };
+      return { form, reply: await client.submit('/sign-in/passkey', { ...form, next: '/sessions' }) };
+    }
+
+    it('signs in alone, and each signature once', async () => {
+      const { passkey } = await newOwnerWithPasskey();
+      const client = new Client(origin);
+      const { form, reply } = await signInAlone(passkey, client);
+      assert.equal(reply.headers.location, '/sessions');
+      assert.equal((await client.open('/sessions')).status, 200);
+      const other = new Client(origin);
+      assert.equal((await other.submit('/sign-in/passkey', form)).status, 401);
+      assert.equal(other.has('session'), false);
+    });
+
+    it('does not sign in alone without checking its user, but is a second factor', async () => {
+      const { passkey, email } = await newOwnerWithPasskey();
+      const client = new Client(origin);
+      const { reply } = await signInAlone(passkey, client, { flags: present });
+      assert.equal(reply.status, 401);
+      step(await client.submit('/sign-in', { email, password: PASSWORD }));
+      const challenge = challengeIn(await client.open('/sign-in/second-factor'));
+      clock.advance(1);
+      const form = { ...passkey.get(challenge, { flags: present }), challenge };
+      assert.equal((await client.submit('/sign-in/second-factor', form)).status, 303);
+      assert.equal(client.has('session'), true);
+    });
+
+    it('is not replaced by one of another person, for another page, or of a stranger', async () => {
+      const { passkey, email } = await newOwnerWithPasskey();
+      const other = await newOwnerWithPasskey();
+      const client = new Client(origin);
+      await client.submit('/sign-in', { email, password: PASSWORD });
+      const challenge = challengeIn(await client.open('/sign-in/second-factor'));
+      const elsewhere = challengeIn(await client.open('/sign-in'));
+      clock.advance(1);
+      for (const form of [
+        { ...other.passkey.get(challenge), challenge },
+        { ...passkey.get(elsewhere), challenge: elsewhere },
+        { ...passkey.get('x'.repeat(54)), challenge: 'x'.repeat(54) },
+        { ...new Authenticator(origin).get(challenge), challenge },
+        { ...new Authenticator('https://elsewhere.example').get(challenge), challenge },
+        { credentialId: '' },
+      ]) {
+        assert.equal((await client.submit('/sign-in/second-factor', form)).status, 422);
+      }
+      assert.equal(client.has('session'), false);
+    });
+
+    it('is added only with a challenge of a session that has proved its identity', async () => {
+      const { client, signIn } = await newOwner();
+      await signIn();
+      const own = challengeIn(await client.submit('/security/passkeys/new', {}));
+      const other = await newOwner();
+      await other.signIn();
+      for (const challenge of [own, challengeIn(await new Client(origin).open('/sign-in'))]) {
+        const form = { ...new Authenticator(origin).create(challenge), challenge, name: 'Phone' };
+        assert.equal((await other.client.submit('/security/passkeys', form)).status, 422);
+      }
+      assert.doesNotMatch((await other.client.open('/security')).text, /Phone/);
+    });
+
+    it('answers when a page asks again', async () => {
+      const { previous, passkey } = await newOwnerWithPasskey();
+      clock.advance(CONFIRMED_MS);
+      const asked = await previous.submit('/account/export', {});
+      const challenge = challengeIn(asked);
+      clock.advance(1);
+      const form = { ...passkey.get(challenge), challenge, confirmsAgain: 'all' };
+      assert.match(String((await previous.submit('/account/export', form)).headers['content-type']), /json/);
     });
   });
 

@@ -135,7 +135,7 @@ function recoveryCodes(visit: AccountVisit, { recoveryCodes: left }: SecondFacto
     'Each signs you in once if you lose your phone.',
     html`<p>${left === 0 ? badge('bad', 'None left') : `${left} unused ${left === 1 ? 'code' : 'codes'}.`}</p>
 ${form(visit, { action: `${SECURITY_PATH}/recovery-codes`, submit: 'Create new codes', className: 'inline' })}
-<p class="hint">The codes that you have now stop working.</p>`,
+<p class="hint">New codes replace the ones that you have.</p>`,
   );
 }
 
