@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { type Engine, onEachEngine } from '../../../test/support/engines.ts';
+import { type Engine, onEachEngine, silent } from '../../../test/support/engines.ts';
 import { reencryptSecrets } from '../../events/webhooks/reencrypt-secrets.ts';
 import { replaceSecrets } from '../../events/webhooks/replace-secrets.ts';
 import { testClock } from '../../lib/clock.ts';
@@ -10,6 +10,8 @@ import { TOTP_STEP_MS, totpCodeAt } from '../../lib/totp.ts';
 import { UserError } from '../../lib/user-error.ts';
 import { eventsOf } from '../../model/log/log.ts';
 import { type Params, type Query, query } from '../../model/schema.ts';
+import { accountEmails } from '../../store/messages/account-emails.ts';
+import type { Email } from '../../store/messages/email-sender.ts';
 import { createAccount } from '../accounts/accounts.ts';
 import { findPerson } from '../accounts/people.ts';
 import { checkKey } from '../secret-key.ts';
@@ -345,6 +347,29 @@ onEachEngine(engine => {
     await database.write(tx => resetSecondFactors(tx, person, URL));
     assert.deepEqual(await listSecondFactors(database, person.id), { app: undefined, passkeys: [], recoveryCodes: 0 });
     assert.deepEqual(await listSessions(database, person.id, clock.now()), []);
+  });
+
+  it('e-mails name the change, and lead to the page', async () => {
+    const { app, database, person } = await setUp(engine);
+    await app();
+    await database.write(tx => removeFactor(tx, person, 'app', { session: 0, emailUrl: URL }));
+    const sent: Email[] = [];
+    const sender = {
+      async send(email: Email) {
+        sent.push(email);
+        return undefined;
+      },
+    };
+    const job = accountEmails({ database, sender, log: silent });
+    for (const email of (await job.claim(10)).jobs) await job.run(email, new AbortController().signal);
+    assert.deepEqual(
+      sent.map(({ to, subject }) => [to, subject]),
+      [
+        [['ann@example.org'], 'A second factor was added to your sign-in'],
+        [['ann@example.org'], 'A second factor was removed from your sign-in'],
+      ],
+    );
+    for (const { text } of sent) assert.ok(text.includes(`${URL}/security`));
   });
 
   it('the factors of a person who leaves are deleted', async () => {
