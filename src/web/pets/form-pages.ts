@@ -188,7 +188,7 @@ async function formView(visit: AccountVisit, { texts, pet, like, message }: Show
     styles: ['animals.css', 'photos.css', 'animal-form.css'],
     scripts: ['animal-form.js', 'unsaved-entries.js', pet === undefined ? 'photo-choice.js' : 'upload.js'],
     errors: errorsOf(texts, again?.problem),
-    body: html`${message}${sectionLinks}
+    body: html`${message}${pet && stepsView(visit, pet)}${sectionLinks}
 ${pet === undefined ? photosLaterView(like && `/shelter/animals/${like.id}/photos`) : ownPhotosView(visit, pet, 'animal')}
 ${
   pet === undefined
@@ -220,6 +220,13 @@ function savedView({ id, name }: FullPet, state: keyof typeof savedTexts): Html 
     'status',
     html`<p><bdi>${name}</bdi> ${savedTexts[state]}</p><p>${next} · <a href="/shelter/animals">Your animals</a></p>`,
   );
+}
+
+/** Returns the links to what happens to an animal. */
+function stepsView(visit: AccountVisit, { id, status }: FullPet): Html {
+  const reserve = visit.may('orders') && status !== 'sold';
+  return html`<p>${reserve && html`<a class="button secondary" href="/shelter/animals/${id}/reservation">Hold or hand over</a> `}<a href="/shelter/animals/${id}/history">History</a> · <a href="/shelter/messages?animal=${id}">Messages</a></p>
+`;
 }
 
 function links(pet: FullPet | undefined): Html {
