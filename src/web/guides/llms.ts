@@ -23,7 +23,7 @@ export const llmsFullPage = publicFile({
   cached: true,
   async show(visit) {
     const catalog = await getCatalog();
-    const names = catalog.guides.filter(({ path }) => !isForOperators(catalog, path)).map(({ name }) => name);
+    const names = catalog.guides.filter(({ path }) => isForPrograms(catalog, path)).map(({ name }) => name);
     const guides = await Promise.all(names.map(getGuide));
     const texts = guides.map(guide => markdownOf(visit, catalog, guide!));
     return { contentType: 'text/plain; charset=utf-8', bytes: `${introductionOf(visit)}\n${texts.join('\n')}` };
@@ -88,7 +88,11 @@ ${addresses.join(' ')} Every request needs an API key in the header \`Authorizat
 `;
 }
 
-function isForOperators({ groups }: Catalog, path: string): boolean {
+function isForPrograms({ groups }: Catalog, path: string): boolean {
   const group = groups.find(({ entries }) => entries.some(entry => entry.path === path))!;
-  return group.entries.some(({ file }) => file.startsWith(OPERATING));
+  const file = group.entries.find(entry => entry.path === path)!.file;
+  return !aboutPages.includes(file) && !group.entries.some(one => one.file.startsWith(OPERATING));
 }
+
+/** Guides about the pages alone. */
+const aboutPages: readonly string[] = ['people.md', 'first-day.md'];
