@@ -114,10 +114,11 @@ function entryColumns(deployment: string): Columns<AuditEntry & { readonly at: n
   return {
     Time: ({ at }) => timeHtml(at),
     Change: ({ type, resourceId }) => html`<code>${type}</code> <span class="quiet">${resourceId}</span>`,
-    Who: ({ accountId, keyId, sessionId, command }) =>
+    Who: ({ accountId, keyId, personId, sessionId, command }) =>
       [
         accountLink(accountId),
         keyId !== undefined && html`key ${keyLink(keyId)}`,
+        personId !== undefined && `person ${personId}`,
         sessionId !== undefined && filtered('session', sessionId, `session ${sessionId}`),
         command !== undefined && html`<code>petstore ${command}</code>`,
       ]
