@@ -128,15 +128,18 @@ export class PageHandler {
   /** Serves `POST`: a form of this site. */
   async #submit(page: WebPage, request: WebPageRequest): Promise<PageContent | undefined> {
     requireSameSite(request);
-    const admitted = await this.#admit(request);
-    const { client, secret, visitor, signedIn } = admitted;
+    const arrived = await this.#admit(request);
+    const { client, secret, visitor } = arrived;
     const { fields: form, file } =
       page.file === undefined
         ? {
             fields: page.withoutFields ? new URLSearchParams() : await request.readForm(client, page.formBytesMax),
             file: undefined,
           }
-        : await request.readFileForm(page.file, signedIn && uploadAccountOf(signedIn));
+        : await request.readFileForm(page.file, arrived.signedIn && uploadAccountOf(arrived.signedIn));
+    // The session may have ended, or the role changed, while the form arrived.
+    const signedIn = secret === undefined ? undefined : await this.#session(secret);
+    const admitted = { ...arrived, signedIn };
     const hasToken = page.withoutToken || [secret, visitor].some(own => isFormToken(form.get('token'), own));
     if (!hasToken && !request.tls && !isLocalhost(request)) {
       throw new Problem('invalid_form', 403, COOKIES_NEED_HTTPS);

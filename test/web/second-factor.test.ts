@@ -151,7 +151,7 @@ describe('a second factor', () => {
     const { client, signIn, code } = await newOwnerWithApp();
     await signIn();
     const done = await client.submit('/sign-in/second-factor', { next: '//elsewhere.example', code: code() });
-    assert.equal(done.headers.location, '/keys');
+    assert.equal(done.headers.location, '/shelter');
   });
 
   it('can be a recovery code, once', async () => {
@@ -317,6 +317,17 @@ describe('a second factor', () => {
       assert.equal(other.has('session'), false);
     });
 
+    it('refuses what no browser sends', async () => {
+      const { passkey } = await newOwnerWithPasskey();
+      const client = new Client(origin);
+      const { form } = await signInAlone(passkey, client);
+      const odd = { challenge: Buffer.alloc(40, 255).toString('base64url'), credentialId: '\0' };
+      for (const [name, value] of Object.entries(odd)) {
+        const reply = await new Client(origin).submit('/sign-in/passkey', { ...form, [name]: value });
+        assert.equal(reply.status, 401, name);
+      }
+    });
+
     it('does not sign in alone without checking its user, but is a second factor', async () => {
       const { passkey, email } = await newOwnerWithPasskey();
       const client = new Client(origin);
@@ -453,7 +464,7 @@ describe('a second factor', () => {
       assert.match(String((await previous.open('/security')).headers.location), /^\/sign-in/);
       await client.submit('/sign-out', {});
       const signedIn = await signIn();
-      assert.equal(signedIn.headers.location, '/keys', 'the password is enough again');
+      assert.equal(signedIn.headers.location, '/shelter', 'the password is enough again');
     });
   });
 

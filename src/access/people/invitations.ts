@@ -8,7 +8,7 @@ import { findPerson, findPersonByEmail, insertPerson, listMemberships, newPerson
 import { queueEmail } from '../sessions/emails.ts';
 import { storePassword } from '../sessions/passwords.ts';
 import { hashSecret, newSecret } from '../sessions/session.ts';
-import { addMember, lockMembers } from './members.ts';
+import { addMember, lockMembers, requireActing } from './members.ts';
 
 /** An invitation to become a member of an account. */
 export interface Invitation {
@@ -46,6 +46,7 @@ export async function invite(
   const email = to.email.toLowerCase();
   checkChange({ email });
   const { members } = await lockMembers(tx, accountId);
+  requireActing(tx, members);
   if (members.some(member => member.email === email)) throw new UserError('This person is a member already.');
   const others = (await listInvitations(tx, accountId, tx.now)).filter(invitation => invitation.email !== email);
   if (members.length + others.length >= MEMBERS_MAX) {

@@ -1,9 +1,18 @@
+import { Problem } from '../../lib/http/problem.ts';
+import { personIdOf } from '../../lib/origin.ts';
 import { UserError } from '../../lib/user-error.ts';
 import type { Account } from '../../model/account.ts';
 import type { AccountMember, Person } from '../../model/person.ts';
 import type { Role } from '../../model/roles.ts';
 import { type Params, query, type Reader, type Tables, type Transaction } from '../../model/schema.ts';
-import { getAccount, lockAccount, recordMember } from '../accounts/accounts.ts';
+import {
+  confirmEmail,
+  findAccountByEmail,
+  getAccount,
+  lockAccount,
+  recordMember,
+  updateAccount,
+} from '../accounts/accounts.ts';
 import { findPerson, insertMember, keepPerson, listMemberships, personColumns, personOf } from '../accounts/people.ts';
 import { eraseCredentials } from '../sessions/credentials.ts';
 import { queueEmail } from '../sessions/emails.ts';
@@ -46,9 +55,11 @@ export async function changeRole(
   emailUrl?: string,
 ): Promise<void> {
   const { account, member, members } = await lockMember(tx, accountId, personId);
+  requireActing(tx, members);
   if (member.role === role) return;
   if (role !== 'owner') requireOtherOwner(members, member);
   await tx.run(setRole, { accountId, personId, role });
+  if (isOwner(member)) await endOwnership(tx, account, member);
   await recordMember(tx, 'role_changed', account, { personId, role });
   await mailOwners(tx, 'role_changed', account, members.filter(isOwner), emailUrl);
 }
@@ -65,13 +76,15 @@ export async function removeMember(
   emailUrl?: string,
 ): Promise<AccountMember> {
   const { account, member, members } = await lockMember(tx, accountId, personId);
+  if (personIdOf(tx.origin) !== personId) requireActing(tx, members);
   requireOtherOwner(members, member);
   await tx.run(setLeft, { accountId, personId, now: tx.now });
-  await tx.run(deleteInvitationsBy, { accountId, personId });
+  await endOwnership(tx, account, member);
   await endSessionsIn(tx, personId, accountId);
   if ((await listMemberships(tx, personId)).length === 0) await eraseCredentials(tx, member);
   for (const former of (await tx.all(formerMembers, { accountId })).slice(FORMER_MAX)) {
     await tx.run(deleteMember, { accountId, personId: former.id });
+    await deleteUnlessMember(tx, former.id);
   }
   await recordMember(tx, 'member_left', account, { personId, role: member.role });
   await mailOwners(tx, 'member_left', account, members.filter(isOwner), emailUrl);
@@ -82,6 +95,31 @@ export async function removeMember(
 export async function firstOwner(reader: Reader, accountId: number): Promise<AccountMember> {
   await getAccount(reader, accountId);
   return (await ownersOf(reader, accountId))[0]!;
+}
+
+/**
+ * Ends what only an owner may leave behind: the invitations, and the address of the account if it is the own one, which
+ * becomes that of the owner who joined first.
+ */
+async function endOwnership(tx: Transaction, { id: accountId, email }: Account, member: AccountMember): Promise<void> {
+  await tx.run(deleteInvitationsBy, { accountId, personId: member.id });
+  if (email !== member.email) return;
+  for (const owner of await ownersOf(tx, accountId)) {
+    if ((await findAccountByEmail(tx, owner.email)) !== undefined) continue;
+    await updateAccount(tx, accountId, { email: owner.email });
+    if (owner.emailConfirmedAt !== undefined) await confirmEmail(tx, await getAccount(tx, accountId));
+    return;
+  }
+}
+
+/**
+ * Requires that the person who acts is still an owner: a request may have waited while someone removed its sender.
+ * @throws {Problem} `role_not_allowed`
+ */
+export function requireActing(tx: Transaction, members: readonly AccountMember[]): void {
+  const personId = personIdOf(tx.origin);
+  if (personId === null || members.some(member => member.id === personId && isOwner(member))) return;
+  throw new Problem('role_not_allowed', 403, 'Only an owner of the account can do this.');
 }
 
 /** Locks an account until the transaction ends, and returns its members. */
@@ -130,12 +168,16 @@ export async function deleteMembers(tx: Transaction, accountId: number): Promise
   for (const person of await tx.all(namesOf, { accountId })) {
     await endSessionsIn(tx, person.id, accountId);
     await tx.run(deleteMember, { accountId, personId: person.id });
-    if ((await tx.first(anyMembership, { personId: person.id })) === undefined) {
-      await eraseCredentials(tx, person);
-      await tx.run(deletePerson, { id: person.id });
-    }
+    const others = (await listMemberships(tx, person.id)).filter(({ account }) => account.id !== accountId);
+    if (others.length === 0) await eraseCredentials(tx, person);
+    await deleteUnlessMember(tx, person.id);
   }
   await tx.run(deleteInvitationsOf, { accountId });
+}
+
+/** Deletes the row of a person who is and was a member of no account. */
+async function deleteUnlessMember(tx: Transaction, id: number): Promise<void> {
+  if ((await tx.first(anyMembership, { personId: id })) === undefined) await tx.run(deletePerson, { id });
 }
 
 type MemberRow = Parameters<typeof personOf>[0] & { readonly role: Role; readonly joinedAt: number };

@@ -5,10 +5,10 @@ import { testClock } from '../../lib/clock.ts';
 import { UserError } from '../../lib/user-error.ts';
 import { allows, includesScopes, permissions, roleNames, scopesFor } from '../../model/roles.ts';
 import { type Params, query } from '../../model/schema.ts';
-import { createAccount, getAccount, suspendAccount, updateAccount } from '../accounts/accounts.ts';
+import { createAccount, eraseAccount, getAccount, suspendAccount, updateAccount } from '../accounts/accounts.ts';
 import { changeAddress, confirmAddress } from '../accounts/addresses.ts';
 import { findPerson, findPersonByEmail, listMemberships } from '../accounts/people.ts';
-import { findPassword } from '../sessions/passwords.ts';
+import { findPassword, storePassword } from '../sessions/passwords.ts';
 import { findSession, startSession, switchAccount } from '../sessions/sessions.ts';
 import {
   acceptInvitation,
@@ -197,6 +197,56 @@ onEachEngine(engine => {
       const results = await Promise.allSettled([remove(dana.id), remove(shelter.id)]);
       assert.deepEqual(results.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
       assert.equal((await listMembers(database, shelter.id)).length, 1);
+    });
+
+    it('who is no longer an owner can invite nobody, and the own invitations end', async () => {
+      const { database, shelter, clock, join } = await setUp(engine);
+      const dana = await join('dana@example.org', 'owner');
+      const origin = { accountId: shelter.id, personId: dana.id, requestId: 'r', address: browser.address };
+      const invitation = {
+        accountId: shelter.id,
+        invitedBy: dana.id,
+        role: 'owner',
+        email: 'second@example.org',
+      } as const;
+      const secret = (await database.write(tx => invite(tx, invitation, undefined), origin))!;
+      await database.write(tx => changeRole(tx, shelter.id, dana.id, 'staff'));
+      assert.equal(await findInvitation(database, secret, clock.now()), undefined);
+      const refused = { code: 'role_not_allowed' };
+      await assert.rejects(
+        database.write(tx => invite(tx, invitation, undefined), origin),
+        refused,
+      );
+      await assert.rejects(
+        database.write(tx => changeRole(tx, shelter.id, dana.id, 'owner'), origin),
+        refused,
+      );
+      await assert.rejects(
+        database.write(tx => removeMember(tx, shelter.id, shelter.id), origin),
+        refused,
+      );
+      await database.write(tx => removeMember(tx, shelter.id, dana.id), origin);
+    });
+
+    it('who founded the account takes its address along, which becomes that of another owner', async () => {
+      const { database, shelter, join } = await setUp(engine);
+      await join('dana@example.org', 'owner');
+      await database.write(tx => removeMember(tx, shelter.id, shelter.id));
+      assert.equal((await getAccount(database, shelter.id)).email, 'dana@example.org');
+    });
+
+    it('who has left one account is forgotten with the last other one', async () => {
+      const { database, shelter, shop, invitationFor, accept } = await setUp(engine);
+      await accept((await invitationFor('ben@example.org'))!, { personId: shop.id });
+      await database.write(tx => removeMember(tx, shelter.id, shop.id));
+      await database.write(tx => storePassword(tx, shop.id, 'x'));
+      await database.write(async tx => {
+        await deleteMembers(tx, shop.id);
+        await eraseAccount(tx, shop.id);
+      });
+      assert.equal(await findPersonByEmail(database, 'ben@example.org'), undefined);
+      assert.equal(await findPassword(database, shop.id), undefined);
+      assert.equal((await memberNames(database, shelter.id)).get(shop.id), 'Shop', 'the history keeps the name');
     });
 
     it('is deleted with the account, unless another account has them', async () => {

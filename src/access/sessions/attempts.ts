@@ -26,6 +26,7 @@ export const attemptLimits = {
   passwordByAccount: { action: 'confirm by the password of', max: 10, periodMs: 15 * MINUTE_MS },
   secondFactor: { action: 'give the second factor of', max: 10, periodMs: 60 * MINUTE_MS },
   resetByRecipient: { action: 'e-mail a reset to', max: 5, periodMs: 60 * MINUTE_MS },
+  invitationByRecipient: { action: 'e-mail an invitation to', max: 5, periodMs: 60 * MINUTE_MS },
   emailByRecipient: { action: 'e-mail to', max: 5, periodMs: 60 * MINUTE_MS },
   emailChange: { action: 'change the e-mail address of', max: 5, periodMs: 60 * MINUTE_MS },
   people: { action: 'change the people of', max: 60, periodMs: 60 * MINUTE_MS },

@@ -31,14 +31,22 @@ export async function beginApp(tx: Transaction, encryptor: Encryptor, personId: 
   }
 }
 
-/** Returns the secret of the app that a person is setting up; `undefined` if the person sets up none. */
+/** How long a person can take to set up an app. Later, another session must not find its secret. */
+export const SETUP_MS = 15 * 60_000;
+
+/**
+ * Returns the secret of the app that a person is setting up; `undefined` if the person sets up none, or began more than
+ * `SETUP_MS` ago.
+ */
 export async function secretToConfirm(
   reader: Reader,
   encryptor: Encryptor,
   personId: number,
+  now: number,
 ): Promise<Buffer | undefined> {
   const row = await reader.first(appOf, { personId });
   if (row === undefined || row.secret === null || row.confirmedAt !== null) return undefined;
+  if (row.createdAt + SETUP_MS <= now) return undefined;
   return encryptor.decrypt(row.secret, ownerOf(personId));
 }
 
@@ -49,7 +57,7 @@ export async function confirmApp(
   personId: number,
   code: string,
 ): Promise<boolean> {
-  const secret = await secretToConfirm(tx, encryptor, personId);
+  const secret = await secretToConfirm(tx, encryptor, personId, tx.now);
   const step = secret && totpStepOf(secret, code, tx.now);
   return step !== undefined && (await tx.run(setConfirmed, { personId, step, now: tx.now })) > 0;
 }
@@ -104,7 +112,7 @@ function ownerOf(personId: number): string {
 const appOf = query((db, p: Params<{ personId: number }>) =>
   db
     .selectFrom('authenticator_apps')
-    .select(['secret', 'confirmed_at as confirmedAt', 'last_used_at as lastUsedAt'])
+    .select(['secret', 'created_at as createdAt', 'confirmed_at as confirmedAt', 'last_used_at as lastUsedAt'])
     .where('person_id', '=', p.personId),
 );
 

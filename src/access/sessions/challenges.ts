@@ -25,7 +25,7 @@ export async function challengeTime(
   const bytes = Buffer.from(challenge, 'base64url');
   if (bytes.length !== CHALLENGE_BYTES) return undefined;
   const at = Number(bytes.readBigUInt64BE());
-  if (at + CHALLENGE_MS <= now) return undefined;
+  if (!Number.isSafeInteger(at) || at + CHALLENGE_MS <= now) return undefined;
   return equalsInConstantTime(challenge, challengeAt(await keyOf(database), holder, at)) ? at : undefined;
 }
 

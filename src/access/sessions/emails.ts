@@ -1,6 +1,6 @@
 import { DAY_MS } from '../../lib/time.ts';
 import { deletingOldest, type Params, query, type Tables, type Transaction } from '../../model/schema.ts';
-import { attemptLimits, countAttempt, emailSubject } from './attempts.ts';
+import { type AttemptLimit, attemptLimits, countAttempt, emailSubject } from './attempts.ts';
 
 /** The subject of an e-mail about an account. */
 export type EmailKind = Tables['account_emails']['kind'];
@@ -19,8 +19,20 @@ export interface QueuedEmail {
 /** The retention of a queued e-mail. Without a mail server, no process sends it. */
 const QUEUED_MS = 7 * DAY_MS;
 
-/** E-mails about a change of the sign-in. They are not limited, because only the person can cause them. */
-const warnings: readonly EmailKind[] = ['email_changed', 'password_changed', 'factor_added', 'factor_removed'];
+/**
+ * E-mails about a change of the sign-in or of the members. They are not limited here, because only the person or an owner
+ * can cause them: strangers must not use up a limit, so that nobody is warned.
+ */
+const warnings: readonly EmailKind[] = [
+  ...(['email_changed', 'password_changed', 'factor_added', 'factor_removed'] as const),
+  ...(['member_joined', 'member_left', 'role_changed'] as const),
+];
+
+/** E-mails with a limit of their own: attackers who use it up only send their links, or invitations. */
+const limits: Readonly<Partial<Record<EmailKind, AttemptLimit>>> = {
+  reset: attemptLimits.resetByRecipient,
+  invitation: attemptLimits.invitationByRecipient,
+};
 
 /**
  * Queues an e-mail about an account; a job creates its link and sends it. Does nothing beyond the limit of e-mails to
@@ -28,9 +40,7 @@ const warnings: readonly EmailKind[] = ['email_changed', 'password_changed', 'fa
  */
 export async function queueEmail(tx: Transaction, { email, ...queued }: QueuedEmail): Promise<void> {
   const isLimited = !warnings.includes(queued.kind);
-  // Reset e-mails have a separate limit: they contain a link, so attackers who use up the limit only send the owner
-  // links.
-  const limit = queued.kind === 'reset' ? attemptLimits.resetByRecipient : attemptLimits.emailByRecipient;
+  const limit = limits[queued.kind] ?? attemptLimits.emailByRecipient;
   const waitMs = isLimited ? await countAttempt(tx, limit, emailSubject(email)) : 0;
   if (waitMs === 0) await tx.run(insertEmail, { ...queued, email: email.toLowerCase(), now: tx.now });
 }

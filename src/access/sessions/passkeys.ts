@@ -24,7 +24,8 @@ export async function listPasskeys(reader: Reader, personId: number): Promise<Ow
 
 /** Returns the passkey with a credential id; `undefined` if there is none. */
 export async function findPasskey(reader: Reader, credentialId: string): Promise<OwnPasskey | undefined> {
-  const row = await reader.first(passkeyById, { credentialId });
+  // PostgreSQL rejects texts with NUL.
+  const row = /^[\w-]+$/.test(credentialId) ? await reader.first(passkeyById, { credentialId }) : undefined;
   return row && passkeyOf(row);
 }
 

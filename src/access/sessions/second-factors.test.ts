@@ -15,7 +15,7 @@ import type { Email } from '../../store/messages/email-sender.ts';
 import { createAccount } from '../accounts/accounts.ts';
 import { findPerson } from '../accounts/people.ts';
 import { checkKey } from '../secret-key.ts';
-import { beginApp, secretToConfirm } from './authenticator-apps.ts';
+import { beginApp, SETUP_MS, secretToConfirm } from './authenticator-apps.ts';
 import { CHALLENGE_MS, challengeTime, newChallenge } from './challenges.ts';
 import { eraseCredentials } from './credentials.ts';
 import { hasSecondFactor } from './has-second-factor.ts';
@@ -52,7 +52,7 @@ async function setUp(engine: Engine) {
     /** Sets up an app. Returns its recovery codes, and the function that returns its code some steps from now. */
     async app() {
       await database.write(tx => beginApp(tx, encryptor, id));
-      const secret = (await secretToConfirm(database, encryptor, id))!;
+      const secret = (await secretToConfirm(database, encryptor, id, clock.now()))!;
       const code = (steps = 0) => totpCodeAt(secret, Math.floor(clock.now() / TOTP_STEP_MS) + steps);
       const codes = await database.write(tx => addApp(tx, encryptor, person, code(), URL));
       clock.advance(2 * TOTP_STEP_MS);
@@ -129,10 +129,20 @@ onEachEngine(engine => {
       assert.equal(await take(code(1)), true);
     });
 
+    it('is set up within 15 minutes, so that another session does not find its secret later', async () => {
+      const { database, encryptor, person, clock } = await setUp(engine);
+      await database.write(tx => beginApp(tx, encryptor, person.id));
+      const find = () => secretToConfirm(database, encryptor, person.id, clock.now());
+      clock.advance(SETUP_MS - 1);
+      assert.notEqual(await find(), undefined);
+      clock.advance(1);
+      assert.equal(await find(), undefined);
+    });
+
     it('does not accept the code again that set it up', async () => {
       const { database, encryptor, person, clock, take } = await setUp(engine);
       await database.write(tx => beginApp(tx, encryptor, person.id));
-      const secret = (await secretToConfirm(database, encryptor, person.id))!;
+      const secret = (await secretToConfirm(database, encryptor, person.id, clock.now()))!;
       const code = totpCodeAt(secret, Math.floor(clock.now() / TOTP_STEP_MS));
       assert.notEqual(await database.write(tx => addApp(tx, encryptor, person, code, URL)), undefined);
       assert.equal(await take(code), false);
@@ -184,15 +194,15 @@ onEachEngine(engine => {
   });
 
   it('a new secret key encrypts the secrets of apps again', async () => {
-    const { database } = await setUp(engine);
+    const { database, clock } = await setUp(engine);
     const [oldKey, newKey] = [randomBytes(32), randomBytes(32)];
     const before = createEncryptor(oldKey);
     const { id } = await database.write(tx => createAccount(tx, { email: 'ben@example.org', name: 'Ben' }));
     await database.write(tx => beginApp(tx, before, id));
-    const secret = await secretToConfirm(database, before, id);
+    const secret = await secretToConfirm(database, before, id, clock.now());
     assert.equal(await reencryptSecrets(database, createEncryptor(newKey, oldKey)), 1);
-    assert.deepEqual(await secretToConfirm(database, createEncryptor(newKey), id), secret);
-    await assert.rejects(secretToConfirm(database, before, id));
+    assert.deepEqual(await secretToConfirm(database, createEncryptor(newKey), id, clock.now()), secret);
+    await assert.rejects(secretToConfirm(database, before, id, clock.now()));
   });
 
   describe('a passkey', () => {

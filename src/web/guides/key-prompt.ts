@@ -38,6 +38,9 @@ export const guideKeyPage = accountPage({
   title: 'Key for the examples',
   async submit({ site, account, signedIn, origin, request }) {
     if (site.urlOf('staging', request.tls) === undefined) return undefined;
+    if (signedIn.scopes.length === 0) {
+      throw new Problem('role_not_allowed', 403, 'Only an owner of this account can create keys.');
+    }
     const waitMs = await site.accounts.write(tx => countAttempt(tx, attemptLimits.newKeys, String(account.id)));
     if (waitMs > 0) throw tooManyAttempts(waitMs);
     const issued = await site.accounts.write(async tx => {

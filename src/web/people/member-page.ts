@@ -6,7 +6,7 @@ import { html, timeHtml } from '../../lib/html/html.ts';
 import { UserError } from '../../lib/user-error.ts';
 import { keyState } from '../../model/key.ts';
 import type { AccountMember } from '../../model/person.ts';
-import { isRole, roles } from '../../model/roles.ts';
+import { allows, isRole, roles } from '../../model/roles.ts';
 import { choices, form } from '../forms.ts';
 import { idOf } from '../lists.ts';
 import { type AccountVisit, accountPage, type PageResult, type View } from '../page.ts';
@@ -146,6 +146,7 @@ ${
   html`<p>${self ? 'You' : 'They'} made these API keys. Keys belong to the account, and go on working:</p>
 <ul>${keys.map(key => html`<li><a href="/keys/${key.id}"><code>${key.id}</code></a>${key.name !== undefined && html` <bdi>${key.name}</bdi>`} (${key.deployment})</li>`)}</ul>`
 }
+${allows(member.role, 'developers') && html`<p>Webhooks that ${self ? 'you' : 'they'} added go on working.${visit.may('developers') && html` <a href="/webhooks">Check the webhooks</a>.`}</p>`}
 ${form(
   visit,
   { action: `${PATH}/${id}/removal`, submit: self ? 'Leave' : 'Remove', danger: true },

@@ -26,7 +26,19 @@ describe('the values that people type', () => {
   });
 
   it('take no fee that could be another amount', () => {
-    for (const text of ['', 'a lot', '-5', '1.250', '12.345', '1,25,0', '$125$', '125 to 150', '1'.repeat(13), '€€1'])
+    for (const text of [
+      '',
+      'a lot',
+      '-5',
+      '1.250',
+      '12.345',
+      '1,25,0',
+      '$125$',
+      '125 to 150',
+      '1'.repeat(13),
+      '€€1',
+      'constructor 5',
+    ])
       assert.equal(parseFee(text, 'USD'), undefined, text);
     assert.equal(parseFee('1500.5', 'JPY'), undefined);
   });

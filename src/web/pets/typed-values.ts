@@ -95,7 +95,7 @@ export function parseFee(text: string, chosen: string): Price | undefined {
 
 function currencyOf(mark: string, chosen: string): string | undefined {
   if (mark === '' || mark === symbolOf(chosen)) return chosen;
-  return /^[a-z]{3}$/i.test(mark) ? mark.toUpperCase() : symbols[mark];
+  return /^[a-z]{3}$/i.test(mark) ? mark.toUpperCase() : Object.hasOwn(symbols, mark) ? symbols[mark] : undefined;
 }
 
 function symbolOf(currency: string): string | undefined {

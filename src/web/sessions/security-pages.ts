@@ -194,7 +194,7 @@ async function remove(visit: AccountVisit, factor: 'app' | number | undefined): 
 async function appView(visit: AccountVisit, error?: string): Promise<View | undefined> {
   const { site, signedIn, deployment, request } = visit;
   const { id, email } = signedIn.person;
-  const secret = await secretToConfirm(site.accounts, deployment.webhooks.encryptor, id);
+  const secret = await secretToConfirm(site.accounts, deployment.webhooks.encryptor, id, nowOf(site));
   if (secret === undefined) return undefined;
   const uri = totpUriOf({ secret, issuer: `Pet Store (${new URL(request.publicUrl).hostname})`, account: email });
   const text = base32Of(secret).replaceAll(/(.{4})(?=.)/g, '$1 ');

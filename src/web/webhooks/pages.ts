@@ -88,6 +88,7 @@ ${pageLinks(visit, links)}`,
 export const newWebhookPage = accountPage({
   path: `${PATH}/new`,
   permission: 'developers',
+  asksAgain: 'everyone',
   showsSecret: true,
   title: 'New webhook',
   show(visit) {
