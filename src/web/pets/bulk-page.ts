@@ -70,6 +70,9 @@ function idsOf(texts: readonly string[]): readonly number[] {
   return [...new Set(texts.flatMap(text => idOf(text) ?? []))];
 }
 
+/** The number of animals whose change counts as a page. */
+const PER_PAGE = 25;
+
 /** Changes the animals, once for each form. Returns the path of the list with the results. */
 async function submitted(visit: AccountVisit, bulk: Bulk): Promise<string> {
   const { deployment, account, origin, form: sent } = visit;
@@ -81,6 +84,7 @@ async function submitted(visit: AccountVisit, bulk: Bulk): Promise<string> {
   const { token: _, ...entries } = texts;
   let location: string | undefined;
   try {
+    for (let counted = PER_PAGE; counted < ids.length; counted += PER_PAGE) visit.countPage();
     const outcome = await changeOnceAfter(visit, 'bulkChange', entries, async () => {
       location = resultPath(name, choice, await changePets(deployment.database, ids, change, origin));
       return location;
