@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { matchingRecoveryHash, newRecoveryCodes, RECOVERY_CODES, recoveryHashOf } from './recovery-codes.ts';
+import { newRecoveryCodes, RECOVERY_CODES, recoveryHashOf } from './recovery-codes.ts';
 
 describe('newRecoveryCodes', () => {
   it('returns ten different codes of 80 bits without ambiguous characters', () => {
@@ -49,24 +49,5 @@ describe('recoveryHashOf', () => {
     ]) {
       assert.equal(recoveryHashOf(typed), undefined, typed.slice(0, 40));
     }
-  });
-});
-
-describe('matchingRecoveryHash', () => {
-  const codes = newRecoveryCodes();
-  const hashes = codes.map(code => recoveryHashOf(code)!);
-
-  it('returns the hash of the code, wherever it is in the list', () => {
-    for (const [index, code] of codes.entries()) {
-      assert.equal(matchingRecoveryHash(code.toLowerCase(), hashes), hashes[index]);
-    }
-  });
-
-  it('returns undefined for other codes, a used code and no code', () => {
-    assert.equal(matchingRecoveryHash(newRecoveryCodes()[0]!, hashes), undefined);
-    assert.equal(matchingRecoveryHash(codes[0]!, hashes.slice(1)), undefined);
-    assert.equal(matchingRecoveryHash(codes[0]!, []), undefined);
-    assert.equal(matchingRecoveryHash('', hashes), undefined);
-    assert.equal(matchingRecoveryHash(hashes[0]!, hashes), undefined);
   });
 });

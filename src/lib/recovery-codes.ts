@@ -1,5 +1,4 @@
 import { hash, randomInt } from 'node:crypto';
-import { equalsInConstantTime } from './constant-time.ts';
 
 /** The number of recovery codes that a person gets at a time. */
 export const RECOVERY_CODES = 10;
@@ -35,13 +34,4 @@ export function recoveryHashOf(typed: string): string | undefined {
     .replaceAll('O', '0')
     .replaceAll(/[IL]/g, '1');
   return CODE.test(code) ? hash('sha256', code, 'base64') : undefined;
-}
-
-/**
- * Returns which of the stored hashes is that of a recovery code; `undefined` if none is. Compares with all of them in
- * constant time. A code works once: delete its hash.
- */
-export function matchingRecoveryHash(typed: string, hashes: readonly string[]): string | undefined {
-  const actual = recoveryHashOf(typed) ?? '';
-  return hashes.filter(expected => equalsInConstantTime(actual, expected))[0];
 }
