@@ -1,11 +1,10 @@
 import { nowOf } from '../../access/deployment.ts';
 import { etagOf } from '../../lib/etag.ts';
 import { html, timeHtml } from '../../lib/html/html.ts';
-import { Problem } from '../../lib/http/problem.ts';
 import { formatTime } from '../../lib/time.ts';
 import type { HoldRow } from '../../model/hold.ts';
 import { extendHold, getHold, releaseHold } from '../../store/holds/holds.ts';
-import { checkOf, doneNotice, form } from '../forms.ts';
+import { checkOf, doneNotice, form, formError } from '../forms.ts';
 import { found } from '../found.ts';
 import { idOf } from '../lists.ts';
 import { type AccountVisit, accountPage, ownActor, type View } from '../page.ts';
@@ -54,8 +53,8 @@ export const holdPage = accountPage({
       );
       return { location: `/shelter/holds/${hold.id}?done=${period === undefined ? 'released' : 'extended'}` };
     } catch (error) {
-      if (!(error instanceof Problem) || error.status >= 500) throw error;
-      return holdView(visit, (await visibleHold(visit)) ?? hold, error.errors?.[0]?.message ?? error.message);
+      const message = formError(error);
+      return holdView(visit, (await visibleHold(visit)) ?? hold, message);
     }
   },
 });

@@ -1,14 +1,13 @@
 import { nowOf } from '../../access/deployment.ts';
 import { etagOf } from '../../lib/etag.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
-import { Problem } from '../../lib/http/problem.ts';
 import { BodyReader } from '../../lib/http/server/validation.ts';
 import { NOTE_LENGTH_MAX } from '../../lib/text.ts';
 import { NewOrderReturn, type OrderStatus, orderSteps, petIdsOf, type StepName } from '../../model/order.ts';
 import { getOrder } from '../../store/orders/orders.ts';
 import { type OrderWithSteps, orderOf } from '../../store/orders/rows.ts';
 import { approveOrder, cancelOrder, deliverOrder, returnOrder, type TakeStep } from '../../store/orders/steps.ts';
-import { checkOf, choices, doneNotice, form, textArea } from '../forms.ts';
+import { checkOf, choices, doneNotice, form, formError, textArea } from '../forms.ts';
 import { found } from '../found.ts';
 import { idOf } from '../lists.ts';
 import { type AccountVisit, accountPage, ownActor, type View } from '../page.ts';
@@ -79,8 +78,8 @@ export const orderPage = accountPage({
       await deployment.database.write(tx => take(tx, ownActor(visit), order.id, body, checkOf(visit, 'order')), origin);
       return { location: `${PATH}/${order.id}?done=${name}` };
     } catch (error) {
-      if (!(error instanceof Problem) || error.status >= 500) throw error;
-      return orderView(visit, (await visibleOrder(visit)) ?? order, error.errors?.[0]?.message ?? error.message);
+      const message = formError(error);
+      return orderView(visit, (await visibleOrder(visit)) ?? order, message);
     }
   },
 });

@@ -1,5 +1,4 @@
 import { html } from '../../lib/html/html.ts';
-import { Problem } from '../../lib/http/problem.ts';
 import { BodyReader } from '../../lib/http/server/validation.ts';
 import { NOTE_LENGTH_MAX } from '../../lib/text.ts';
 import { formatTime } from '../../lib/time.ts';
@@ -12,7 +11,7 @@ import { createHold } from '../../store/holds/holds.ts';
 import { placeOrder } from '../../store/orders/orders.ts';
 import { approveOrder, deliverOrder } from '../../store/orders/steps.ts';
 import { withBonds } from '../../store/pets/groups.ts';
-import { choices, form, notice, textArea } from '../forms.ts';
+import { choices, form, formError, notice, textArea } from '../forms.ts';
 import { changeOnce, onceField } from '../once.ts';
 import { type AccountVisit, accountPage, ownActor, type View } from '../page.ts';
 import { ownPet } from '../pets/form-pages.ts';
@@ -47,8 +46,8 @@ export const reservePage = accountPage({
       const { location } = await changeOnce(visit, `reserve ${pet.id}`, texts, tx => reserve(visit, tx, named));
       return { location: `${location}` };
     } catch (error) {
-      if (!(error instanceof Problem) || error.status >= 500) throw error;
-      return reserveView(visit, pet, error.errors?.[0]?.message ?? error.message);
+      const message = formError(error);
+      return reserveView(visit, pet, message);
     }
   },
 });
