@@ -286,15 +286,16 @@ export function notice(kind: 'status' | 'alert', content: HtmlValue): Html {
 }
 
 /**
- * Returns the message about a change that a form made, after the redirect to the page with its name in the query.
- * @param name a query parameter, which only selects one of the texts and is never shown
+ * Returns the message about a change that a form made, after the redirect to the page with the name of the change in
+ * the query parameter `done`, which only selects one of the texts.
  * @param more additional text of the message
  */
 export function doneNotice(
+  { query }: Pick<Visit, 'query'>,
   texts: Readonly<Record<string, string>>,
-  name: string | null,
   more?: Html,
 ): Html | undefined {
+  const name = query.get('done');
   return name !== null && Object.hasOwn(texts, name) ? notice('status', html`<p>${texts[name]}</p>${more}`) : undefined;
 }
 

@@ -3,9 +3,8 @@ import { html } from '../../lib/html/html.ts';
 import { countText } from '../../lib/text.ts';
 import { limitsOfAccount } from '../../model/account.ts';
 import { isOwnPlan, type Limits, ownPlans, plans } from '../../model/plan.ts';
-import { choices, form } from '../forms.ts';
+import { choices, doneNotice, form } from '../forms.ts';
 import { type AccountVisit, accountPage, type View } from '../page.ts';
-import { doneNotice } from '../sessions/visits.ts';
 
 /** The plan of the account, and the form that changes it. */
 export const planPage = accountPage({

@@ -5,10 +5,10 @@ import { NAME_LENGTH_MAX } from '../../lib/text.ts';
 import { durationIn } from '../../lib/time.ts';
 import type { Account } from '../../model/account.ts';
 import { everydayBounds } from '../bounds.ts';
-import { field, form, notice, type PasswordName, passwordField, passwordLabels } from '../forms.ts';
+import { doneNotice, field, form, notice, type PasswordName, passwordField, passwordLabels } from '../forms.ts';
 import type { AccountVisit, View } from '../page.ts';
 import { setting as section } from '../parts.ts';
-import { doneNotice, newPasswordField, operatorHelp } from '../sessions/visits.ts';
+import { newPasswordField, operatorHelp } from '../sessions/visits.ts';
 
 /** The values and errors of a submitted form, by the name of the field. */
 export interface Sent {

@@ -36,7 +36,7 @@ ${begin && beginView(begin, 'What is left to set up')}`;
     return {
       description: 'What needs attention today.',
       styles: ['home.css'],
-      body: html`${doneNotice(doneTexts, visit.query.get('done'))}${body}`,
+      body: html`${doneNotice(visit, doneTexts)}${body}`,
     };
   },
 });

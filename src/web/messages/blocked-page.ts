@@ -16,7 +16,7 @@ export const blockedSendersPage = accountPage({
   shownFor: 'read',
   title: 'Blocked senders',
   async show(visit) {
-    const { deployment, account, query } = visit;
+    const { deployment, account } = visit;
     const blocked = await listBlocked(deployment.database, account.id);
     const columns: Columns<BlockedSender> = {
       Sender: ({ sender }) => html`<bdi>${sender.includes('@') ? sender : capitalized(sender)}</bdi>`,
@@ -31,7 +31,7 @@ export const blockedSendersPage = accountPage({
     return {
       styles,
       body: html`<p><a href="${PATH}">All messages</a></p>
-${doneNotice({ unblocked: 'This sender can write to you again. Earlier messages stay in the spam.' }, query.get('done'))}
+${doneNotice(visit, { unblocked: 'This sender can write to you again. Earlier messages stay in the spam.' })}
 <p>What these senders write goes to the <a href="${PATH}?show=spam">spam</a>, and you get no e-mail about it.</p>
 ${table('Blocked senders', columns, blocked, 'No sender is blocked. Press Spam on a message to block its sender.')}`,
     };

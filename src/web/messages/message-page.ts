@@ -145,7 +145,7 @@ async function messageView(visit: AccountVisit, message: ReceivedMessage, errors
     styles,
     errors,
     body: html`<p><a href="${PATH}">All messages</a></p>
-${doneNotice(doneTexts, visit.query.get('done'))}
+${doneNotice(visit, doneTexts)}
 ${facts([
   ['About', petId === null ? undefined : petLink(petId, pets)],
   ['State', folder === null ? undefined : states[folder]],

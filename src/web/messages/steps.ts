@@ -83,8 +83,8 @@ export function stepNotice(visit: AccountVisit): HtmlValue {
   const steps: Readonly<Record<string, Step>> = messageSteps;
   const canUndo = id !== undefined && Object.hasOwn(steps, name) && steps[name]!.undo;
   return doneNotice(
+    visit,
     doneTexts,
-    name,
     canUndo ? html`<p>${stepForm(visit, messageIdOf(id), 'inbox', 'Undo', 'plain')}</p>` : undefined,
   );
 }

@@ -135,8 +135,8 @@ type AccountErrors = Errors<AccountField>;
 
 /** Returns the page of an account, with the errors of the submitted form. */
 async function accountView(visit: AccountVisit, account: Account, errors?: AccountErrors): Promise<View> {
-  const { site, query } = visit;
-  const done = doneNotice(doneTexts, query.get('done'));
+  const { site } = visit;
+  const done = doneNotice(visit, doneTexts);
   const keys = (await listKeys(site.accounts, account.id)).reverse();
   const isOver = account.deletedAt !== undefined || (account.deleteAt ?? Number.POSITIVE_INFINITY) <= nowOf(site);
   return {

@@ -144,7 +144,7 @@ async function categoryView(
   const children = await listCategories(database, { parentId: id }, { limit: 1 });
   const field = fieldsOf(visit, errors);
   const action = (path: string) => withQuery(path, { deployment: on });
-  const done = doneNotice(doneTexts, visit.query.get('done'));
+  const done = doneNotice(visit, doneTexts);
   return {
     title: name,
     styles,

@@ -93,7 +93,7 @@ async function keyView(visit: AccountVisit, key: Key, errors?: Errors<never>): P
   const state = keyState(key, nowOf(site));
   const ban = await findActiveBan(site.accounts, id, nowOf(site));
   const imports = query.get('done') === 'revoked' ? await endedImports(site, key, false) : undefined;
-  const done = doneNotice(doneTexts, query.get('done'), imports);
+  const done = doneNotice(visit, doneTexts, imports);
   return {
     title: name ?? id,
     styles,

@@ -75,7 +75,7 @@ async function holdView(visit: AccountVisit, hold: HoldRow, error?: string): Pro
   return {
     title: `Hold ${id}`,
     errors: { '': error },
-    body: html`${doneNotice(doneTexts, visit.query.get('done'))}
+    body: html`${doneNotice(visit, doneTexts)}
 ${facts([
   ['Animals', petLinks(hold.petIds, pets)],
   ['State', statuses[status]],

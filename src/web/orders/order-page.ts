@@ -107,7 +107,7 @@ async function orderView(visit: AccountVisit, order: OrderWithSteps, error?: str
   return {
     title: `Order ${id}`,
     errors: { '': error },
-    body: html`${doneNotice(done, visit.query.get('done'))}
+    body: html`${doneNotice(visit, done)}
 ${facts([
   ['Animals', petLinks(petIdsOf(order), pets)],
   ['State', stateOf(order)],

@@ -15,11 +15,10 @@ import { durationIn } from '../../lib/time.ts';
 import { UserError } from '../../lib/user-error.ts';
 import type { AccountMember } from '../../model/person.ts';
 import { isRole, type Role, roleNames, roles } from '../../model/roles.ts';
-import { type Choice, choices, field, form, notice } from '../forms.ts';
+import { type Choice, choices, doneNotice, field, form, notice } from '../forms.ts';
 import { idOf } from '../lists.ts';
 import { type AccountVisit, accountPage, type FormErrors, type View } from '../page.ts';
 import { table } from '../parts.ts';
-import { doneNotice } from '../sessions/visits.ts';
 import { nowOf } from '../site.ts';
 
 const PATH = '/account/people';

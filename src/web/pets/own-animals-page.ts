@@ -8,7 +8,7 @@ import { countMessagesByPet } from '../../store/messages/count-by-pet.ts';
 import { countOwned } from '../../store/pets/counts.ts';
 import { listOwnPets, type OwnPage } from '../../store/pets/own-pets.ts';
 import { SEARCH_LENGTH_MAX } from '../../store/search/words.ts';
-import { choicesOf, doneNotice, field, notice, select } from '../forms.ts';
+import { choicesOf, field, notice, select } from '../forms.ts';
 import { listPage, pageLinks } from '../lists.ts';
 import { type AccountVisit, accountPage } from '../page.ts';
 import { table } from '../parts.ts';
@@ -29,7 +29,6 @@ import {
 } from './own-choice.ts';
 import { ownColumns, SELECTION } from './own-columns.ts';
 import { beginLinks, noAnimalsView } from './parts.ts';
-import { savedTexts } from './shelter-pages.ts';
 
 /** The animals of the account, to search, filter and change. */
 export const ownAnimalsPage = accountPage({
@@ -52,7 +51,7 @@ export const ownAnimalsPage = accountPage({
       description: 'Search, filter and change the animals of this account.',
       styles: ['animals.css', 'own-animals.css'],
       scripts: isNew ? [] : ['selection.js', 'edit-in-row.js'],
-      body: html`${doneNotice(savedTexts, query.get('saved'))}${query.has('deleted') && notice('status', html`<p>The animal is deleted.</p>`)}${await changeNotice(visit)}
+      body: html`${query.has('saved') && notice('status', html`<p>The animal is saved.</p>`)}${query.has('deleted') && notice('status', html`<p>The animal is deleted.</p>`)}${await changeNotice(visit)}
 ${
   isNew
     ? noAnimalsView

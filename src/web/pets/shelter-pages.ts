@@ -51,6 +51,3 @@ ${form(
 
 const RESERVED =
   'An animal that is on hold or ordered cannot be deleted. Wait until the hold or the order ends, or end it first.';
-
-/** The messages about a saved form, by the value of `saved` in the query of the list. */
-export const savedTexts = { yes: 'The animal is saved.' } as const;

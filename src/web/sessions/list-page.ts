@@ -2,10 +2,9 @@ import { IDLE_MS, type Session } from '../../access/sessions/session.ts';
 import { endSession, endSessions, listSessions } from '../../access/sessions/sessions.ts';
 import { html, timeHtml } from '../../lib/html/html.ts';
 import { DAY_MS } from '../../lib/time.ts';
-import { form } from '../forms.ts';
+import { doneNotice, form } from '../forms.ts';
 import { type AccountVisit, accountPage, type View } from '../page.ts';
 import { nowOf } from '../site.ts';
-import { doneNotice } from './visits.ts';
 
 /** The signed-in browsers of the person. */
 export const sessionsPage = accountPage({

@@ -8,14 +8,13 @@ import { signIn, signInByPasskey, signUp } from '../../access/sessions/sign-in.t
 import { html } from '../../lib/html/html.ts';
 import { NAME_LENGTH_MAX } from '../../lib/text.ts';
 import { durationIn } from '../../lib/time.ts';
-import { field, form, notice, passwordField } from '../forms.ts';
+import { doneNotice, field, form, notice, passwordField } from '../forms.ts';
 import { accountPage, publicForm, type View, type Visit } from '../page.ts';
 import { PASSKEY_SCRIPT, signedByPasskey, signingForm } from './factor-forms.ts';
 import {
   browserOf,
   changeError,
   cookieNotice,
-  doneNotice,
   knownCookie,
   newPasswordField,
   nextField,

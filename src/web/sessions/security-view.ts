@@ -3,12 +3,11 @@ import { listPasskeys, type OwnPasskey, PASSKEY_NAME_MAX, PASSKEYS_MAX } from '.
 import { listSecondFactors, type SecondFactors } from '../../access/sessions/second-factors.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { creationOptions, passkeyHostOf } from '../../lib/webauthn.ts';
-import { field, form, notice } from '../forms.ts';
+import { doneNotice, field, form, notice } from '../forms.ts';
 import type { AccountVisit, FormErrors, View } from '../page.ts';
 import { badge, setting } from '../parts.ts';
 import { nowOf } from '../site.ts';
 import { ceremonyOf, PASSKEY_SCRIPT, passkeyForm } from './factor-forms.ts';
-import { doneNotice } from './visits.ts';
 
 /** The path of the page, and of the pages that receive its forms. */
 export const SECURITY_PATH = '/security';

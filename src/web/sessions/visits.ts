@@ -78,12 +78,6 @@ export function linkOrigin(
   return { accountId: memberships[0]!.account.id, personId: person.id, requestId, address };
 }
 
-/** Returns the notice that the query parameter `done` selects from `texts`. */
-export function doneNotice({ query }: Visit, texts: Readonly<Record<string, string>>): Html | undefined {
-  const done = query.get('done') ?? '';
-  return Object.hasOwn(texts, done) ? notice('status', texts[done]!) : undefined;
-}
-
 /** Explains why signing in does not work over plain HTTP. */
 export function cookieNotice({ canSignIn }: Visit): Html | undefined {
   return canSignIn ? undefined : notice('alert', COOKIES_NEED_HTTPS);

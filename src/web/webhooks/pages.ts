@@ -71,7 +71,7 @@ ${row.description !== null && html`<span class="quiet"><bdi>${row.description}</
     return {
       description: 'Create, test and repair webhooks.',
       styles,
-      body: html`${doneNotice({ deleted: 'The webhook is deleted.' }, visit.query.get('done'))}
+      body: html`${doneNotice(visit, { deleted: 'The webhook is deleted.' })}
 <p class="lead">A webhook sends your receiver each event as it happens, signed and in order.</p>
 ${deploymentTabs(visit, PATH, name)}
 <p><a class="button" href="${pathOn(on, '/new')}">New webhook</a></p>

@@ -39,14 +39,14 @@ const doneTexts = {
 
 /** Returns the page of a webhook. @param errors of the submitted form, by field */
 export async function webhookView(on: WebhookVisit, errors: Readonly<Record<string, string>> = {}): Promise<View> {
-  const { site, webhook, deployment, query } = on;
+  const { site, webhook, deployment } = on;
   const { id } = webhook;
   const health = (await deliveryHealthOf(deployment.database, [id])).get(id)!;
   return {
     title: `Webhook ${id}`,
     styles,
     errors: errors as FormErrors,
-    body: html`${doneNotice(doneTexts, query.get('done'))}
+    body: html`${doneNotice(on, doneTexts)}
 <p><a href="${pathOn(on)}">All webhooks</a></p>
 ${facts([
   ['State', stateOf(webhook)],
