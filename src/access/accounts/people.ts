@@ -1,5 +1,6 @@
 import type { Builder } from '../../lib/storage/query.ts';
 import type { Membership, Person } from '../../model/person.ts';
+import type { Role } from '../../model/roles.ts';
 import { type Params, query, type Reader, type Tables, type Transaction } from '../../model/schema.ts';
 import { type AccountRow, accountColumns, accountOf } from './rows.ts';
 
@@ -57,7 +58,7 @@ export async function insertPerson(tx: Transaction, { emailConfirmedAt, ...perso
 /** Inserts a member, or brings back one who had left. */
 export async function insertMember(
   tx: Transaction,
-  member: { accountId: number; personId: number; role: Tables['members']['role'] },
+  member: { accountId: number; personId: number; role: Role },
 ): Promise<void> {
   await tx.run(addMember, { ...member, now: tx.now });
 }
@@ -79,9 +80,10 @@ export async function lockPerson(tx: Transaction, id: number): Promise<void> {
   await tx.first(lockedPerson, { id });
 }
 
-type PersonRow = Omit<Person, 'emailConfirmedAt'> & { readonly emailConfirmedAt: number | null };
+/** A person as stored: `emailConfirmedAt` is null before the confirmation. */
+export type PersonRow = Omit<Person, 'emailConfirmedAt'> & { readonly emailConfirmedAt: number | null };
 
-/** Returns a person without the members of the row that are null. */
+/** Returns a person without the properties of the row that are null. */
 export function personOf({ emailConfirmedAt, ...person }: PersonRow): Person {
   return { ...person, ...(emailConfirmedAt !== null && { emailConfirmedAt }) };
 }
@@ -141,9 +143,7 @@ const membershipsOf = query((db, p: Params<{ personId: number }>) =>
     .orderBy('members.account_id'),
 );
 
-type StoredPerson = Omit<Person, 'emailConfirmedAt'> & { emailConfirmedAt: number | null };
-
-const addPerson = query((db, p: Params<StoredPerson>) =>
+const addPerson = query((db, p: Params<PersonRow>) =>
   db
     .insertInto('people')
     .values({
@@ -156,24 +156,23 @@ const addPerson = query((db, p: Params<StoredPerson>) =>
     .onConflict(conflict => conflict.doNothing()),
 );
 
-const setPerson = query((db, p: Params<StoredPerson>) =>
+const setPerson = query((db, p: Params<PersonRow>) =>
   db
     .updateTable('people')
     .set({ email: p.email, name: p.name, email_confirmed_at: p.emailConfirmedAt })
     .where('id', '=', p.id),
 );
 
-const addMember = query(
-  (db, p: Params<{ accountId: number; personId: number; role: Tables['members']['role']; now: number }>) =>
-    db
-      .insertInto('members')
-      .values({ account_id: p.accountId, person_id: p.personId, role: p.role, joined_at: p.now, left_at: null })
-      .onConflict(conflict =>
-        conflict
-          .columns(['account_id', 'person_id'])
-          .doUpdateSet({ role: p.role, joined_at: p.now, left_at: null })
-          .where('members.left_at', 'is not', null),
-      ),
+const addMember = query((db, p: Params<{ accountId: number; personId: number; role: Role; now: number }>) =>
+  db
+    .insertInto('members')
+    .values({ account_id: p.accountId, person_id: p.personId, role: p.role, joined_at: p.now, left_at: null })
+    .onConflict(conflict =>
+      conflict
+        .columns(['account_id', 'person_id'])
+        .doUpdateSet({ role: p.role, joined_at: p.now, left_at: null })
+        .where('members.left_at', 'is not', null),
+    ),
 );
 
 /** SQLite only: the next id of the sequence of accounts. */

@@ -4,7 +4,7 @@ import { UserError } from '../../lib/user-error.ts';
 import type { Account } from '../../model/account.ts';
 import type { AccountMember, Person } from '../../model/person.ts';
 import type { Role } from '../../model/roles.ts';
-import { type Params, query, type Reader, type Tables, type Transaction } from '../../model/schema.ts';
+import { type Params, query, type Reader, type Transaction } from '../../model/schema.ts';
 import {
   confirmEmail,
   findAccountByEmail,
@@ -13,7 +13,15 @@ import {
   recordMember,
   updateAccount,
 } from '../accounts/accounts.ts';
-import { findPerson, insertMember, keepPerson, listMemberships, personColumns, personOf } from '../accounts/people.ts';
+import {
+  findPerson,
+  insertMember,
+  keepPerson,
+  listMemberships,
+  type PersonRow,
+  personColumns,
+  personOf,
+} from '../accounts/people.ts';
 import { eraseCredentials } from '../sessions/credentials.ts';
 import { queueEmail } from '../sessions/emails.ts';
 import { endSessionsIn } from '../sessions/sessions.ts';
@@ -180,7 +188,7 @@ async function deleteUnlessMember(tx: Transaction, id: number): Promise<void> {
   if ((await tx.first(anyMembership, { personId: id })) === undefined) await tx.run(deletePerson, { id });
 }
 
-type MemberRow = Parameters<typeof personOf>[0] & { readonly role: Role; readonly joinedAt: number };
+type MemberRow = PersonRow & { readonly role: Role; readonly joinedAt: number };
 
 function memberOf({ role, joinedAt, ...person }: MemberRow): AccountMember {
   return { ...personOf(person), role, joinedAt };
@@ -220,7 +228,7 @@ const anyMembership = query((db, p: Params<{ personId: number }>) =>
 
 type MemberKey = { accountId: number; personId: number };
 
-const setRole = query((db, p: Params<MemberKey & { role: Tables['members']['role'] }>) =>
+const setRole = query((db, p: Params<MemberKey & { role: Role }>) =>
   db
     .updateTable('members')
     .set({ role: p.role })
