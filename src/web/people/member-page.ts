@@ -12,9 +12,7 @@ import { idOf } from '../lists.ts';
 import { type AccountVisit, accountPage, type PageResult, type View } from '../page.ts';
 import { facts } from '../parts.ts';
 import { accountDatabases, nowOf } from '../site.ts';
-import { roleChoices } from './people-page.ts';
-
-const PATH = '/account/people';
+import { PATH, roleChoices } from './people-page.ts';
 
 /** A member of the account, and the role. */
 export const memberPage = accountPage({

@@ -21,7 +21,8 @@ import { type AccountVisit, accountPage, type FormErrors, type View } from '../p
 import { table } from '../parts.ts';
 import { nowOf } from '../site.ts';
 
-const PATH = '/account/people';
+/** The path of the page, and of the pages below it. */
+export const PATH = '/account/people';
 
 /** The members of the account, and the people who are invited. */
 export const peoplePage = accountPage({

@@ -1,5 +1,6 @@
 import { switchAccount } from '../../access/sessions/sessions.ts';
 import { idOf } from '../lists.ts';
+import { homeOf } from '../menu.ts';
 import { accountPage } from '../page.ts';
 
 /** Shows the pages of another account of the person. */
@@ -15,6 +16,6 @@ export const switchAccountPage = accountPage({
     const chosen = signedIn.memberships.find(({ account }) => account.id === id);
     if (chosen === undefined) return undefined;
     await site.accounts.write(tx => switchAccount(tx, signedIn.session, chosen.account.id));
-    return { location: chosen.account.suspendedAt === undefined ? '/shelter' : '/account' };
+    return { location: homeOf(chosen.account) };
   },
 });

@@ -8,6 +8,7 @@ import { signIn, signInByPasskey, signUp } from '../../access/sessions/sign-in.t
 import { html } from '../../lib/html/html.ts';
 import { NAME_LENGTH_MAX } from '../../lib/text.ts';
 import { durationIn } from '../../lib/time.ts';
+import type { Account } from '../../model/account.ts';
 import { doneNotice, field, form, notice, passwordField } from '../forms.ts';
 import { accountPage, publicForm, type View, type Visit } from '../page.ts';
 import { PASSKEY_SCRIPT, signedByPasskey, signingForm } from './factor-forms.ts';
@@ -40,9 +41,7 @@ export const signInPage = publicForm({
     const signedIn = await signIn(signInDeps(visit), { email, password }, browserOf(visit));
     if (signedIn === undefined) return signInView(visit, { email, error: wrongCredentials(visit) });
     const { account, started, known } = signedIn;
-    // A suspended account can open little more than its account page.
-    const location = account.suspendedAt === undefined ? nextOf(visit) : '/account';
-    return signedInResult(visit, started, location, [knownCookie(visit, known)]);
+    return signedInResult(visit, started, arrivalOf(visit, account), [knownCookie(visit, known)]);
   },
 });
 
@@ -61,8 +60,7 @@ export const passkeySignInPage = publicForm({
       (await signInByPasskey(signInDeps(visit), signed.passkey, signed.used, signed.challengeAt, browserOf(visit)));
     if (signedIn === undefined) return signInView(visit, { error: 'This passkey did not work. Try again.' });
     const { account, secret } = signedIn;
-    const location = account.suspendedAt === undefined ? nextOf(visit) : '/account';
-    return { location, cookies: [sessionCookie(visit, secret)] };
+    return { location: arrivalOf(visit, account), cookies: [sessionCookie(visit, secret)] };
   },
 });
 
@@ -124,6 +122,11 @@ export const signOutPage = accountPage({
     return { location: '/', cookies: [clearCookie(cookieNames(request.publicUrl).session)] };
   },
 });
+
+/** Returns the path that a person opens after signing in. A suspended account can open little more than its own page. */
+function arrivalOf(visit: Visit, { suspendedAt }: Account): string {
+  return suspendedAt === undefined ? nextOf(visit) : '/account';
+}
 
 function wrongCredentials({ site }: Visit): string {
   const wrong = 'The e-mail address or the password is wrong';
