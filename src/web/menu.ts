@@ -26,7 +26,7 @@ export function showsMenu({ signedIn, page }: MenuContext): boolean {
   return signedIn !== undefined && page !== undefined && page.access !== 'everyone';
 }
 
-/** Returns the path where the signed-in account begins. */
+/** Returns the path where the members of an account begin. */
 export function homeOf({ suspendedAt }: Account): string {
   return suspendedAt === undefined ? '/shelter' : '/account';
 }
@@ -35,7 +35,7 @@ export function homeOf({ suspendedAt }: Account): string {
 export const menuButton = html`<button type="button" class="secondary menu-button" popovertarget="menu">Menu</button>`;
 
 /**
- * Returns the menu of the signed-in account: a column beside the pages of the account on a wide screen, otherwise a
+ * Returns the menu of the signed-in person: a column beside the pages of the account on a wide screen, otherwise a
  * popover, which browsers open and close without a script.
  */
 export function accountMenu(context: MenuContext): Html | undefined {

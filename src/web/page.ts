@@ -13,8 +13,8 @@ import type { Site } from './site.ts';
 type PageAccess = 'everyone' | 'account' | 'admin';
 
 /**
- * The menus of the site: that of the public pages, and the groups of pages for signed-in accounts. A page without a
- * menu is reached by links.
+ * The menus of the site: that of the public pages, and the groups of pages for members. A page without a menu is
+ * reached by links.
  */
 export type Menu = 'main' | 'desk' | 'developers' | 'account' | 'operator';
 
@@ -97,7 +97,7 @@ export interface Visit {
    * The file of the form, if the page accepts one. Reading it throws a problem if it is too large or does not arrive.
    */
   readonly file?: AsyncIterable<Buffer> | undefined;
-  /** The signed-in account and its session. */
+  /** The signed-in person, with the session and its account. */
   readonly signedIn: SignedIn | undefined;
   /** Whether the role of the member allows to open the page, but not to send its forms. */
   readonly isReadOnly: boolean;
@@ -111,7 +111,7 @@ export interface Visit {
   markdownUrl(href: string): string;
 }
 
-/** A visit of a signed-in account. */
+/** A visit of a signed-in person, on the pages of an account. */
 export interface AccountVisit extends Visit {
   readonly signedIn: SignedIn;
   readonly account: Account;

@@ -40,7 +40,7 @@ describe('someone who guesses passwords', () => {
     const cookie = `${visitorCookie(owner, service)}; ${cookieIn(first, 'known')}`;
 
     const guess = () => signIn(anonymous(service), 'ann@example.org', 'wrong', { 'X-Forwarded-For': '192.0.2.66' });
-    for (let i = 0; i < attemptLimits.signInByAccount.max; i++) assert.equal((await guess()).status, 401);
+    for (let i = 0; i < attemptLimits.signInByPerson.max; i++) assert.equal((await guess()).status, 401);
     assert.equal((await guess()).status, 429);
     assert.equal((await signIn(owner, 'ann@example.org', PASSWORD, home)).status, 429);
     assert.equal((await signIn(owner, 'ann@example.org', PASSWORD, { ...home, Cookie: cookie })).status, 303);
@@ -55,11 +55,11 @@ describe('someone who guesses passwords', () => {
   it('cannot keep the owner from changes that need the password, which are limited on their own', async () => {
     const owner = await accountOf('ben@example.org');
     const guess = () => signIn(anonymous(service), 'ben@example.org', 'wrong', { 'X-Forwarded-For': '192.0.2.88' });
-    for (let i = 0; i < attemptLimits.signInByAccount.max; i++) assert.equal((await guess()).status, 401);
+    for (let i = 0; i < attemptLimits.signInByPerson.max; i++) assert.equal((await guess()).status, 401);
     assert.equal((await guess()).status, 429);
     // The name is wrong, so that the account stays.
     const confirm = () => owner.submit('/account/delete', { name: 'x', password: PASSWORD });
-    for (let i = 0; i < attemptLimits.passwordByAccount.max; i++) assert.equal((await confirm()).status, 422);
+    for (let i = 0; i < attemptLimits.passwordByPerson.max; i++) assert.equal((await confirm()).status, 422);
     assert.equal((await confirm()).status, 429);
   });
 

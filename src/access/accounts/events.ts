@@ -15,7 +15,7 @@ export interface AccountEventData {
 }
 
 /**
- * Returns the event for a change of an account by the operator. It has no e-mail address, because events cannot be
+ * Returns the event for a change of an account or of its members. It has no e-mail address, because events cannot be
  * deleted.
  * @param before the account before the change; absent for a new account
  */

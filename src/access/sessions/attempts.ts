@@ -16,14 +16,14 @@ const MINUTE_MS = 60_000;
 
 /** The limits of actions on pages that everyone can open. Each counts over all nodes. */
 export const attemptLimits = {
-  signInByAccount: { action: 'sign in to', max: 10, periodMs: 15 * MINUTE_MS },
+  signInByPerson: { action: 'sign in to', max: 10, periodMs: 15 * MINUTE_MS },
   signInByKnownBrowser: { action: 'sign in again to', max: 10, periodMs: 15 * MINUTE_MS },
   signInByAddress: { action: 'sign in from', max: 50, periodMs: 15 * MINUTE_MS },
   signUpByAddress: { action: 'sign up from', max: 10, periodMs: 60 * MINUTE_MS },
   newKeys: { action: 'create keys of', max: 60, periodMs: 60 * MINUTE_MS },
   webhookTests: { action: 'test webhooks of', max: 120, periodMs: 60 * MINUTE_MS },
   resetByAddress: { action: 'ask for links from', max: 20, periodMs: 60 * MINUTE_MS },
-  passwordByAccount: { action: 'confirm by the password of', max: 10, periodMs: 15 * MINUTE_MS },
+  passwordByPerson: { action: 'confirm by the password of', max: 10, periodMs: 15 * MINUTE_MS },
   secondFactor: { action: 'give the second factor of', max: 10, periodMs: 60 * MINUTE_MS },
   resetByRecipient: { action: 'e-mail a reset to', max: 5, periodMs: 60 * MINUTE_MS },
   invitationByRecipient: { action: 'e-mail an invitation to', max: 5, periodMs: 60 * MINUTE_MS },
@@ -45,7 +45,7 @@ export const attemptLimits = {
 
 /**
  * Counts an attempt, whether or not it succeeds.
- * @param subject the client or the target of the attempt: an account, or the network of an address
+ * @param subject the client or the target of the attempt: a person, an account, or the network of an address
  * @returns the milliseconds to wait if the limit is exceeded, otherwise 0
  */
 export async function countAttempt(

@@ -12,7 +12,7 @@ export interface CookieNames {
   readonly signIn: string;
   /** The cookie with a random secret. The form tokens of visitors without a session derive from it. */
   readonly visitor: string;
-  /** The cookie that proves an earlier sign-in to an account from this browser; see `known-browser.ts`. */
+  /** The cookie that proves an earlier sign-in of a person from this browser; see `known-browser.ts`. */
   readonly known: string;
 }
 

@@ -2,13 +2,16 @@ import { DAY_MS } from '../../lib/time.ts';
 import { deletingOldest, type Params, query, type Tables, type Transaction } from '../../model/schema.ts';
 import { type AttemptLimit, attemptLimits, countAttempt, emailSubject } from './attempts.ts';
 
-/** The subject of an e-mail about an account. */
+/** The subject of an e-mail about a sign-in or the members of an account. */
 export type EmailKind = Tables['account_emails']['kind'];
 
 /** An e-mail to queue. */
 export interface QueuedEmail {
   readonly kind: EmailKind;
-  /** Its account; `null` stands for the account that has the address when the e-mail is sent, if there is one. */
+  /**
+   * The account of an e-mail about its members. For the other kinds, the id of the person; `null` stands for the person
+   * who has the address when the e-mail is sent, if there is one.
+   */
   readonly accountId: number | null;
   /** The recipient. */
   readonly email: string;
@@ -35,7 +38,7 @@ const limits: Readonly<Partial<Record<EmailKind, AttemptLimit>>> = {
 };
 
 /**
- * Queues an e-mail about an account; a job creates its link and sends it. Does nothing beyond the limit of e-mails to
+ * Queues an e-mail; a job creates its link and sends it. Does nothing beyond the limit of e-mails to
  * one recipient; the caller must not reveal that.
  */
 export async function queueEmail(tx: Transaction, { email, ...queued }: QueuedEmail): Promise<void> {

@@ -116,7 +116,7 @@ export function signInByLink(
 export async function replacePassword(tx: Transaction, person: Person, hash: string, except = 0): Promise<void> {
   await storePassword(tx, person.id, hash);
   await endSessions(tx, person.id, except);
-  await forgetAttempts(tx, attemptLimits.signInByAccount, emailSubject(person.email));
+  await forgetAttempts(tx, attemptLimits.signInByPerson, emailSubject(person.email));
   await recordPasswordChanges(tx, person);
 }
 

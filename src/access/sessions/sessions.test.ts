@@ -258,7 +258,7 @@ onEachEngine(engine => {
       const hash = await passwords.hash(credentials.password, '192.0.2.1');
       await database.write(tx => storePassword(tx, account.id, hash));
       const wrong = { ...credentials, password: 'wrong' };
-      const { max } = attemptLimits.signInByAccount;
+      const { max } = attemptLimits.signInByPerson;
       for (let i = 1; i < max; i++) assert.equal(await signIn(withoutEmail, wrong, browser), undefined);
       assert.notEqual(await signIn(withoutEmail, credentials, browser), undefined);
       for (let i = 0; i < max; i++) assert.equal(await signIn(withoutEmail, wrong, browser), undefined);

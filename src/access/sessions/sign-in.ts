@@ -49,9 +49,9 @@ export interface SignInDeps {
 }
 
 /**
- * Signs a person in with the password; see `startSignIn` for one with a second factor. Takes equally long for unknown addresses and wrong passwords. If the process sends e-mail, a person
- * with an unconfirmed address is rejected like a wrong password: otherwise signing up and in would reveal whether an
- * address has an account.
+ * Signs a person in with the password; see `startSignIn` for one with a second factor. Takes equally long for unknown
+ * addresses and wrong passwords. If the process sends e-mail, a person with an unconfirmed address is rejected like a
+ * wrong password: otherwise signing up and in would reveal whether an address has an account.
  * @returns the account whose pages the session shows, what has started, and the value of the cookie of the browser;
  *   `undefined` if the address or the password is wrong, or the person is a member of no account
  * @throws {Problem} `too_many_attempts`, by address and by person; `overloaded`
@@ -131,13 +131,14 @@ const NOBODY = 0;
 function personLimit(email: string, person: Person | undefined, isKnown: boolean): [AttemptLimit, string] {
   return isKnown && person !== undefined
     ? [attemptLimits.signInByKnownBrowser, String(person.id)]
-    : [attemptLimits.signInByAccount, emailSubject(email)];
+    : [attemptLimits.signInByPerson, emailSubject(email)];
 }
 
 /**
- * Creates an account with a password and e-mails a link that confirms the address. If a person or an account has
- * the address already, only e-mails a note about it. An account whose address is not confirmed is deleted when the link ends. The
- * caller must not reveal which case occurred, so that it stays unknown whether an address has an account.
+ * Creates an account, and its owner with a password, and e-mails a link that confirms the address. If a person or an
+ * account has the address already, only e-mails a note about it. An account whose address is not confirmed is deleted
+ * when the link ends. The caller must not reveal which case occurred, so that it stays unknown whether an address has
+ * an account.
  * @throws {Problem} `too_many_attempts`; `overloaded`
  */
 export async function signUp(

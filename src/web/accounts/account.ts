@@ -135,7 +135,7 @@ export async function currentPasswordError(
 ): Promise<string | undefined> {
   const stored = await findPassword(site.accounts, signedIn.person.id);
   if (stored === undefined) return undefined;
-  await requireAttempt(site.accounts, attemptLimits.passwordByAccount, String(signedIn.person.id));
+  await requireAttempt(site.accounts, attemptLimits.passwordByPerson, String(signedIn.person.id));
   const network = addressSubject(request.address);
   if (!(await site.passwords.verify(form.get(name) ?? '', stored, network))) return 'The password is wrong.';
   return undefined;

@@ -62,7 +62,7 @@ function profile(visit: AccountVisit, { values, errors }: Sent): Html {
   );
 }
 
-/** Returns the field for the current password, if the account has one. */
+/** Returns the field for the current password, if the person has one. */
 export function currentPassword(name: PasswordName, error: string | undefined, hasPassword: boolean): Html | false {
   return hasPassword && passwordField({ name, label: passwordLabels[name], error, autocomplete: 'current-password' });
 }
@@ -111,7 +111,7 @@ ${form(
   visit,
   { action: '/account/password', submit: hasPassword ? 'Change the password' : 'Set the password', secondary: true },
   [
-    // Password managers need the account of a password.
+    // Password managers need the address that belongs to a password.
     html`<input type="hidden" name="username" value="${visit.signedIn.person.email}" autocomplete="username">`,
     currentPassword('current', errors?.['current'], hasPassword),
     newPasswordField({ error: errors?.['password'] }),

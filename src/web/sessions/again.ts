@@ -61,7 +61,7 @@ async function errorOf(visit: SignedInVisit, way: 'factor' | 'password'): Promis
     });
     return isRight ? undefined : WRONG_FACTOR;
   }
-  await requireAttempt(site.accounts, attemptLimits.passwordByAccount, String(person.id));
+  await requireAttempt(site.accounts, attemptLimits.passwordByPerson, String(person.id));
   const stored = await findPassword(site.accounts, person.id);
   if (!(await site.passwords.verify(sent.get(PASSWORD) ?? '', stored, addressSubject(request.address)))) {
     return 'The password is wrong.';

@@ -64,7 +64,7 @@ export function nextField({ form, query }: Visit): Html | undefined {
   return next === null ? undefined : html`<input type="hidden" name="next" value="${next}">`;
 }
 
-/** Returns the `Set-Cookie` header that marks a browser as known to an account. @param known from `knownBrowserOf` */
+/** Returns the `Set-Cookie` header that marks a browser as one in which a person has signed in. @param known from `knownBrowserOf` */
 export function knownCookie({ request }: Visit, known: string): string {
   return setCookie(cookieNames(request.publicUrl).known, known);
 }
