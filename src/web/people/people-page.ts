@@ -115,7 +115,7 @@ async function peopleView(visit: AccountVisit, errors: FormErrors = {}): Promise
     errors,
     description: 'Who works in this account, and what they may do.',
     body: html`${doneNotice(visit, done)}
-<p class="lead">Everyone who works in ${account.name} has an own sign-in, so that the history shows who did what.</p>
+<p class="lead">Everyone who works in ${account.name} has their own sign-in, so that the history shows who did what.</p>
 ${table('People', memberColumns(visit), members)}
 ${invitations.length > 0 && html`<h2>Invited</h2>\n${table('Invitations', invitationColumns(visit), invitations)}`}
 ${
