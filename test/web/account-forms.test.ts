@@ -17,7 +17,7 @@ import { query, type Transaction } from '../../src/model/schema.ts';
 import { createPet } from '../../src/store/pets/pets.ts';
 import { type Reply, send, serve, type TestService } from '../support/serving.ts';
 import { type SmtpServer, startSmtpServer } from '../support/smtp-server.ts';
-import { anonymous, endAllSessions, signedIn, type Visitor } from './session.ts';
+import { anonymous, endAllSessions, signedIn, signedInAs, type Visitor } from './session.ts';
 
 const NOON = Date.UTC(2026, 10, 20, 12);
 const DAY = 86_400_000;
@@ -280,6 +280,15 @@ describe('the forms of accounts', () => {
       assert.notEqual((await getAccount(database(), ann.accountId)).suspendedAt, undefined);
       assert.equal((await ann.open('/sessions')).status, 403);
     }
+  });
+
+  it('offer staff of a suspended account nothing that only an owner may do', async () => {
+    const ann = await person('ending@example.org');
+    const staff = await signedInAs(service, ann.accountId, 'staff');
+    assert.equal((await ann.submit('/account/delete', { name: 'Ann', password: PASSWORD })).status, 303);
+    const { text } = await staff.open('/account');
+    assert.match(text, /An owner of the account requested this/);
+    assert.doesNotMatch(text, /\/account\/export|\/account\/delete|export your data/);
   });
 
   it('end sessions of the account only', async () => {

@@ -135,23 +135,27 @@ export function exportSection(visit: AccountVisit): Html {
   );
 }
 
-/** Explains that the account is suspended, and what the owner can do. */
+/** Explains that the account is suspended, and what the member can do. */
 function suspension(visit: AccountVisit): Html {
   const { suspendedAt, deleteAt, deletionByOwner }: Account = visit.account;
+  const isOwner = visit.may('account');
+  const ask = html`<p>Ask the operator of the store why.${isOwner && ' You can still export your data.'}</p>`;
   if (deleteAt === undefined) {
     return notice(
       'alert',
       html`<p><strong>Your account is suspended</strong> since ${timeHtml(suspendedAt!)}. Its API keys are rejected and its webhooks are disabled.</p>
-<p>Ask the operator of the store why. You can still export your data.</p>`,
+${ask}`,
     );
   }
   return notice(
     'alert',
     html`<p><strong>Your account will be deleted</strong> on ${timeHtml(deleteAt)}. Until then its API keys are rejected and its webhooks are disabled.</p>
 ${
-  deletionByOwner
-    ? form(visit, { action: '/account/delete/cancel', submit: 'Keep the account', className: 'inline' })
-    : html`<p>Ask the operator of the store why. You can still export your data.</p>`
+  !deletionByOwner
+    ? ask
+    : isOwner
+      ? form(visit, { action: '/account/delete/cancel', submit: 'Keep the account', className: 'inline' })
+      : html`<p>An owner of the account requested this, and can cancel it.</p>`
 }`,
   );
 }
