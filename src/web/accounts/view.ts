@@ -40,7 +40,7 @@ export async function accountView(visit: AccountVisit, sent: Sent = {}): Promise
 
 const done = {
   confirmed: 'Your e-mail address is confirmed.',
-  name: 'Your name is changed.',
+  name: 'The name of the account is changed.',
   email: 'Your e-mail address is changed.',
   sent: `We sent a link to the address. Open it within ${durationIn('day', LINK_MS.confirm, 'words')} to confirm the address.`,
   password: 'Your password is changed. All other browsers are signed out.',
