@@ -299,6 +299,11 @@ export function doneNotice(
   return name !== null && Object.hasOwn(texts, name) ? notice('status', html`<p>${texts[name]}</p>${more}`) : undefined;
 }
 
+/** Returns the text of a field without spaces around it, with line feeds as line ends; '' if the form lacks the field. */
+export function enteredText({ form }: Pick<Visit, 'form'>, name: string): string {
+  return form.get(name)?.trim().replaceAll('\r\n', '\n') ?? '';
+}
+
 /**
  * Returns the error of a change that a form made, as a sentence.
  * @throws any error that is not about the form

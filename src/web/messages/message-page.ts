@@ -11,7 +11,7 @@ import { markRead } from '../../store/inbox/list.ts';
 import { addNote, deleteNote } from '../../store/inbox/notes.ts';
 import { correspondentOf, replyByEmail, replyState } from '../../store/inbox/replies.ts';
 import { visitorPartsOf } from '../../store/visitor-messages/visitor-messages.ts';
-import { doneNotice, form, textArea } from '../forms.ts';
+import { doneNotice, enteredText, form, textArea } from '../forms.ts';
 import { idOf } from '../lists.ts';
 import { changeOnce, onceField } from '../once.ts';
 import { type AccountVisit, accountPage, type PageResult, type View } from '../page.ts';
@@ -90,7 +90,7 @@ function pathOf({ id }: ReceivedMessage, done?: keyof typeof doneTexts): string 
 /** Saves a note, or queues a reply. */
 async function write(visit: AccountVisit, message: ReceivedMessage, name: WritingName): Promise<PageResult> {
   const { site, deployment, account, request } = visit;
-  const entry = visit.form.get(name)!.trim().replaceAll('\r\n', '\n');
+  const entry = enteredText(visit, name);
   const bounds = {
     emailReplies: boundOf(deployment.bounds, account, 'emailReplies'),
     storedBytes: boundOf(deployment.bounds, account, 'storedBytes'),

@@ -7,7 +7,7 @@ import { NewOrderReturn, type OrderStatus, orderSteps, petIdsOf, type StepName }
 import { getOrder } from '../../store/orders/orders.ts';
 import { type OrderWithSteps, orderOf } from '../../store/orders/rows.ts';
 import { approveOrder, cancelOrder, deliverOrder, returnOrder, type TakeStep } from '../../store/orders/steps.ts';
-import { checkOf, choices, doneNotice, form, formError, textArea } from '../forms.ts';
+import { checkOf, choices, doneNotice, enteredText, form, formError, textArea } from '../forms.ts';
 import { found } from '../found.ts';
 import { idOf } from '../lists.ts';
 import { type AccountVisit, accountPage, ownActor, type View } from '../page.ts';
@@ -70,7 +70,7 @@ export const orderPage = accountPage({
     const { deployment, origin, form: sent } = visit;
     const name = stepNames.find(one => one === sent.get('step'));
     if (name === undefined) return orderView(visit, order, 'Choose a step.');
-    const note = sent.get('note')?.trim().replaceAll('\r\n', '\n') ?? '';
+    const note = enteredText(visit, 'note');
     const entries = { ...(note !== '' && { note }), ...(name === 'return' && { ready: sent.get('ready') === 'yes' }) };
     try {
       const take = steps[name].take;

@@ -11,7 +11,7 @@ import { createHold } from '../../store/holds/holds.ts';
 import { placeOrder } from '../../store/orders/orders.ts';
 import { approveOrder, deliverOrder } from '../../store/orders/steps.ts';
 import { withBonds } from '../../store/pets/groups.ts';
-import { choices, form, formError, notice, textArea } from '../forms.ts';
+import { choices, enteredText, form, formError, notice, textArea } from '../forms.ts';
 import { changeOnce, onceField } from '../once.ts';
 import { type AccountVisit, accountPage, ownActor, type View } from '../page.ts';
 import { ownPet } from '../pets/form-pages.ts';
@@ -37,7 +37,7 @@ export const reservePage = accountPage({
     const { form: sent } = visit;
     const purpose = sent.get('purpose') ?? '';
     if (!Object.hasOwn(purposes, purpose)) return reserveView(visit, pet, 'Choose what to do.');
-    const note = sent.get(`${purpose}Note`)?.trim().replaceAll('\r\n', '\n') ?? '';
+    const note = enteredText(visit, `${purpose}Note`);
     const ids = idsOf(pet);
     const named = { ...(ids.length === 1 ? { petId: pet.id } : { petIds: ids }), ...(note !== '' && { note }) };
     const texts = Object.fromEntries([...sent].filter(([name]) => name !== 'token'));

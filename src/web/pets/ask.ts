@@ -12,7 +12,7 @@ import {
   visitorMessageErrors,
   WAITING_MS,
 } from '../../store/visitor-messages/visitor-messages.ts';
-import { errorSummary, field, notice, textArea } from '../forms.ts';
+import { enteredText, errorSummary, field, notice, textArea } from '../forms.ts';
 import type { Visit } from '../page.ts';
 
 /** The values and errors of a submitted form. */
@@ -34,10 +34,9 @@ type Outcome = 'sent' | 'confirm';
  */
 export async function ask(visit: Visit, petId: number): Promise<Outcome | Attempt> {
   const account = accountOf(visit);
-  const value = (name: string) => visit.form.get(name)?.trim().replaceAll('\r\n', '\n') ?? '';
   const own = account && { name: account.name, email: account.email };
-  const sender = own ?? { name: value('name'), email: value('email') };
-  const message = { ...sender, text: value('message') };
+  const sender = own ?? { name: enteredText(visit, 'name'), email: enteredText(visit, 'email') };
+  const message = { ...sender, text: enteredText(visit, 'message') };
   const errors = visitorMessageErrors(message);
   if (Object.keys(errors).length > 0) return { ...message, errors };
   try {
