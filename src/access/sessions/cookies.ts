@@ -1,5 +1,5 @@
 import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { SESSION_MS } from './session.ts';
+import { isSecret, SESSION_MS } from './session.ts';
 
 /**
  * The cookies of an address. Browsers share cookies between ports, so the names contain a hash of the public URL:
@@ -31,7 +31,7 @@ export function cookieNames(publicUrl: string): CookieNames {
 export function cookieOf(header: string | undefined, name: string): string | undefined {
   const found = header?.split(';').find(pair => pair.trim().startsWith(`${name}=`));
   const value = found?.slice(found.indexOf('=') + 1).trim();
-  return value !== undefined && /^[\w-]{43}$/.test(value) ? value : undefined;
+  return value !== undefined && isSecret(value) ? value : undefined;
 }
 
 /**

@@ -52,6 +52,11 @@ export function newSecret(): string {
   return randomBytes(32).toString('base64url');
 }
 
+/** Reports whether a text has the form of a secret; see `newSecret`. */
+export function isSecret(text: string): boolean {
+  return /^[\w-]{43}$/.test(text);
+}
+
 /** Returns the SHA-256 of a secret in base64, which is stored instead of it. 256 random bits need no slow hash. */
 export function hashSecret(secret: string): string {
   return hash('sha256', secret, 'base64');

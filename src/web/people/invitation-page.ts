@@ -10,6 +10,7 @@ import {
 import { addressSubject, attemptLimits, requireAttempt } from '../../access/sessions/attempts.ts';
 import { knownBrowserOf } from '../../access/sessions/known-browser.ts';
 import { passwordError } from '../../access/sessions/passwords.ts';
+import { isSecret } from '../../access/sessions/session.ts';
 import { startSession, switchAccount } from '../../access/sessions/sessions.ts';
 import { html } from '../../lib/html/html.ts';
 import { NAME_LENGTH_MAX } from '../../lib/text.ts';
@@ -66,7 +67,7 @@ type Errors = Readonly<Partial<Record<'' | 'name' | 'email' | 'password', string
 
 async function open({ site, parameters }: Visit): Promise<Opened | undefined> {
   const { secret = '' } = parameters;
-  if (!/^[\w-]{43}$/.test(secret)) return undefined;
+  if (!isSecret(secret)) return undefined;
   const invitation = await findInvitation(site.accounts, secret, nowOf(site));
   if (invitation === undefined) return undefined;
   const name = (await accountName(site.accounts, invitation.accountId)) ?? '';

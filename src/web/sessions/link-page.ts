@@ -5,6 +5,7 @@ import { knownBrowserOf } from '../../access/sessions/known-browser.ts';
 import { findLink, type Link, linkPath } from '../../access/sessions/links.ts';
 import { findPassword, PASSWORD_LENGTH_MIN, passwordError } from '../../access/sessions/passwords.ts';
 import { confirmByLink, resetPassword, signInByLink } from '../../access/sessions/recovery.ts';
+import { isSecret } from '../../access/sessions/session.ts';
 import { verifyCredentials } from '../../access/sessions/sign-in.ts';
 import { startSignIn } from '../../access/sessions/sign-ins.ts';
 import { revokeKeysAndDependents } from '../../events/webhooks/account-changes.ts';
@@ -56,7 +57,7 @@ interface Opened {
 
 async function open({ site, parameters }: Visit): Promise<Opened | undefined> {
   const { secret = '' } = parameters;
-  const link = /^[\w-]{43}$/.test(secret) ? await findLink(site.accounts, secret, nowOf(site)) : undefined;
+  const link = isSecret(secret) ? await findLink(site.accounts, secret, nowOf(site)) : undefined;
   if (link === undefined) return undefined;
   const person = await findPerson(site.accounts, link.personId);
   const memberships = person === undefined ? [] : await listMemberships(site.accounts, person.id);
