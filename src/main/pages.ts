@@ -1,4 +1,11 @@
-import { account, changeEmail, changeName, changePassword, confirmAgain } from '../web/accounts/account.ts';
+import {
+  account,
+  changeEmail,
+  changeName,
+  changeOwnName,
+  changePassword,
+  confirmAgain,
+} from '../web/accounts/account.ts';
 import { cancelDeletion, dataPage, deleteAccount, exportData } from '../web/accounts/leaving.ts';
 import { planPage } from '../web/accounts/plan-page.ts';
 import { faviconPage } from '../web/assets.ts';
@@ -110,6 +117,7 @@ export const pages: readonly WebPage[] = [
   signOutPage,
   account,
   changeName,
+  changeOwnName,
   changeEmail,
   confirmAgain,
   changePassword,

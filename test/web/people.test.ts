@@ -108,6 +108,15 @@ describe('people, where the store sends no e-mail', () => {
     assert.equal(await made(), 1, 'the key of Eve is revoked, that of Dana is not');
   });
 
+  it('have a name of their own, which each can change', async () => {
+    const account = await signedIn(service, { name: 'Names' });
+    const staff = await signedInAs(service, account.accountId, 'staff');
+    assert.equal((await staff.submit('/account/own-name', { ownName: 'דנה' })).status, 303);
+    assert.match((await account.open('/account/people')).text, /<bdi>דנה<\/bdi>/);
+    assert.equal((await staff.submit('/account/own-name', { ownName: ' ' })).status, 422);
+    assert.equal((await staff.submit('/account/name', { name: 'x' })).status, 403);
+  });
+
   it('rotate only keys with scopes of their role', async () => {
     const account = await signedIn(service, { name: 'Scopes' });
     const dana = await signedInAs(service, account.accountId, 'developer');

@@ -1,5 +1,6 @@
 import { updateAccount } from '../../access/accounts/accounts.ts';
 import { changeAddress } from '../../access/accounts/addresses.ts';
+import { updatePerson } from '../../access/accounts/people.ts';
 import { addressSubject, attemptLimits, requireAttempt } from '../../access/sessions/attempts.ts';
 import { queueEmail } from '../../access/sessions/emails.ts';
 import { knownBrowserOf } from '../../access/sessions/known-browser.ts';
@@ -8,7 +9,7 @@ import { replacePassword } from '../../access/sessions/recovery.ts';
 import { startSession } from '../../access/sessions/sessions.ts';
 import { UserError } from '../../lib/user-error.ts';
 import { type AccountVisit, accountPage, type PageResult, type WebPage } from '../page.ts';
-import { browserOf, changeError, knownCookie, sessionCookie } from '../sessions/visits.ts';
+import { browserOf, changeError, knownCookie, personNameError, sessionCookie } from '../sessions/visits.ts';
 import { accountView } from './view.ts';
 
 /** The account: its name, address and password, and what it uses. */
@@ -42,6 +43,15 @@ export const changeName = change('/account/name', 'Change the name', 'account', 
   if (error !== undefined) return accountView(visit, { values: { name }, errors: { name: error } });
   await site.accounts.write(tx => updateAccount(tx, account.id, { name }), origin);
   return { location: '/account?done=name' };
+});
+
+export const changeOwnName = change('/account/own-name', 'Change your name', 'own', async visit => {
+  const { site, signedIn, origin, form } = visit;
+  const ownName = form.get('ownName')?.trim() ?? '';
+  const error = personNameError(ownName);
+  if (error !== undefined) return accountView(visit, { values: { ownName }, errors: { ownName: error } });
+  await site.accounts.write(tx => updatePerson(tx, { ...signedIn.person, name: ownName }), origin);
+  return { location: '/account?done=ownName' };
 });
 
 export const changeEmail = change(

@@ -25,6 +25,7 @@ export async function accountView(visit: AccountVisit, sent: Sent = {}): Promise
     account.suspendedAt === undefined
       ? [
           isOwner && profile(visit, sent),
+          ownName(visit, sent),
           email(visit, sent, hasPassword),
           password(visit, sent, hasPassword),
           isOwner && (await use(visit)),
@@ -41,6 +42,7 @@ export async function accountView(visit: AccountVisit, sent: Sent = {}): Promise
 const done = {
   confirmed: 'Your e-mail address is confirmed.',
   name: 'The name of the account is changed.',
+  ownName: 'Your name is changed.',
   email: 'Your e-mail address is changed.',
   sent: `We sent a link to the address. Open it within ${durationIn('day', LINK_MS.confirm, 'words')} to confirm the address.`,
   password: 'Your password is changed. All other browsers are signed out.',
@@ -57,6 +59,20 @@ function profile(visit: AccountVisit, { values, errors }: Sent): Html {
       field({
         ...{ name: 'name', label: 'Name', value: values?.['name'] ?? name, error: errors?.['name'] },
         ...{ hint: 'Others see this name.', autocomplete: 'organization', maxLength: NAME_LENGTH_MAX },
+      }),
+    ]),
+  );
+}
+
+function ownName(visit: AccountVisit, { values, errors }: Sent): Html {
+  return section(
+    'own-name',
+    'Your name',
+    'Your colleagues see it beside what you do.',
+    form(visit, { action: '/account/own-name', submit: 'Change your name', secondary: true }, [
+      field({
+        ...{ name: 'ownName', label: 'Your name', value: values?.['ownName'] ?? visit.signedIn.person.name },
+        ...{ error: errors?.['ownName'], autocomplete: 'name', maxLength: NAME_LENGTH_MAX },
       }),
     ]),
   );

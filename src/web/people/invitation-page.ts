@@ -20,10 +20,10 @@ import { field, form } from '../forms.ts';
 import { type PageResult, publicForm, type View, type Visit } from '../page.ts';
 import {
   browserOf,
-  changeError,
   cookieNotice,
   knownCookie,
   newPasswordField,
+  personNameError,
   sessionCookie,
 } from '../sessions/visits.ts';
 import { nowOf } from '../site.ts';
@@ -116,7 +116,7 @@ function newPersonIn({ form }: Visit, { invitation }: Opened) {
   // Whoever has a printed link must know for whom it is.
   const isOther = !invitation.mailed && form.get('email')?.trim().toLowerCase() !== invitation.email;
   const errors: Errors = {
-    name: changeError({ name }),
+    name: personNameError(name),
     email: isOther ? 'The invitation is for another e-mail address.' : undefined,
     password: passwordError(password, invitation.email),
   };

@@ -4,6 +4,7 @@ import type { Browser, SignInDeps } from '../../access/sessions/sign-in.ts';
 import { SIGN_IN_MS, type Started } from '../../access/sessions/sign-ins.ts';
 import { type Html, html } from '../../lib/html/html.ts';
 import type { SessionOrigin } from '../../lib/origin.ts';
+import { nameError } from '../../lib/text.ts';
 import { userErrorOf } from '../../lib/user-error.ts';
 import { checkChange } from '../../model/account.ts';
 import type { Membership, Person } from '../../model/person.ts';
@@ -95,6 +96,12 @@ export function newPasswordField(options: Partial<PasswordField> = {}): Html {
     ...{ name: 'password', label: 'New password', hint: `At least ${PASSWORD_LENGTH_MIN} characters.` },
     ...{ autocomplete: 'new-password', ...options },
   });
+}
+
+/** Returns the error of the name of a person, as a sentence; `undefined` if it is valid. */
+export function personNameError(name: string): string | undefined {
+  const error = nameError(name);
+  return error && `Your name ${error}.`;
 }
 
 /** Returns the error of a name or an e-mail address, as a sentence; `undefined` if both are valid. */
