@@ -5,7 +5,8 @@ import { resetSecondFactors } from '../../access/sessions/second-factors.ts';
 import { removeMemberWithDependents } from '../../events/webhooks/account-changes.ts';
 import { UserError } from '../../lib/user-error.ts';
 import { factNamed, PORTAL_FACT } from '../../model/facts.ts';
-import type { Command } from '../command.ts';
+import type { Reader } from '../../model/schema.ts';
+import type { Command, Invocation } from '../command.ts';
 import { withAccountDatabases, withAccounts } from '../databases.ts';
 import { listing, type Value, withTimes } from '../text.ts';
 import { parseId } from '../values.ts';
@@ -46,9 +47,10 @@ export const memberRemove: Command = {
     const accountId = idOf(invocation);
     const personId = parseId('PERSON', invocation.arguments['PERSON']!);
     const revokesKeys = invocation.options['revoke-keys'] !== undefined;
-    await withAccountDatabases(invocation, databases =>
-      removeMemberWithDependents(databases, { accountId, personId }, { revokesKeys }),
-    );
+    await withAccountDatabases(invocation, async databases => {
+      const emailUrl = await emailUrlOf(invocation, databases.accounts);
+      await removeMemberWithDependents(databases, { accountId, personId }, { revokesKeys, emailUrl });
+    });
     return {
       value: { accountId, personId },
       text: () => `Person ${personId} is no longer a member of account ${accountId}.`,
@@ -65,15 +67,19 @@ export const memberResetSecondFactor: Command = {
   examples: { 'petstore member reset-second-factor 12': 'who has lost the phone and the recovery codes' },
   async run(invocation) {
     const personId = parseId('PERSON', invocation.arguments['PERSON']!);
-    const { mail, publicUrls } = invocation.config;
     await withAccounts(invocation, accounts =>
       accounts.write(async tx => {
         const person = await findPerson(tx, personId);
         if (person === undefined) throw new UserError(`There is no person ${personId}; see \`petstore member list\`.`);
-        const url = publicUrls.production ?? (await tx.first(factNamed, { name: PORTAL_FACT }))?.value;
-        await resetSecondFactors(tx, person, mail && url);
+        await resetSecondFactors(tx, person, await emailUrlOf(invocation, tx));
       }),
     );
     return { value: { personId }, text: () => `Person ${personId} has no second factor any more, and is signed out.` };
   },
 };
+
+/** Returns the address of the pages for links in e-mails; `undefined` if the store sends none. */
+async function emailUrlOf({ config }: Pick<Invocation, 'config'>, reader: Reader): Promise<string | undefined> {
+  const { mail, publicUrls } = config;
+  return mail && (publicUrls.production ?? (await reader.first(factNamed, { name: PORTAL_FACT }))?.value);
+}

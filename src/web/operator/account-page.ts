@@ -45,6 +45,7 @@ export const accountPages = resourcePages<Account, AccountField>({
     '': {
       wrong: ({ form }, account) => limitErrors(form, account),
       about: 'admin',
+      asksAgain: 'everyone',
       async work({ site, form, origin }, { id }) {
         await site.accounts.write(tx => updateAccount(tx, id, changeOf(form)), origin);
         return 'updated';
