@@ -24,6 +24,16 @@ export async function findPersonByEmail(reader: Reader, address: string): Promis
   return founded && founderOf(founded);
 }
 
+/**
+ * Locks a person until the transaction ends, so that joining one account and leaving another follow each other. Call it
+ * after the lock of the account.
+ */
+export async function lockPerson(tx: Transaction, id: number): Promise<Person | undefined> {
+  await keepPerson(tx, id);
+  const row = await tx.first(lockedPerson, { id });
+  return row && personOf(row);
+}
+
 /** Returns the accounts of a person that are not deleted, in the order of joining. */
 export async function listMemberships(reader: Reader, personId: number): Promise<Membership[]> {
   const rows = await reader.all(membershipsOf, { personId });
@@ -74,12 +84,6 @@ export async function updatePerson(tx: Transaction, { emailConfirmedAt, ...perso
   await tx.run(setPerson, { ...person, emailConfirmedAt: emailConfirmedAt ?? null });
 }
 
-/** Locks a person until the transaction ends. */
-export async function lockPerson(tx: Transaction, id: number): Promise<void> {
-  await keepPerson(tx, id);
-  await tx.first(lockedPerson, { id });
-}
-
 /** A person as stored: `emailConfirmedAt` is null before the confirmation. */
 export type PersonRow = Omit<Person, 'emailConfirmedAt'> & { readonly emailConfirmedAt: number | null };
 
@@ -107,9 +111,9 @@ const personById = query((db, p: Params<{ id: number }>) =>
 const lockedPerson = query((db, p: Params<{ id: number }>, engine) =>
   db
     .selectFrom('people')
-    .select('id')
+    .select(personColumns)
     .where('id', '=', p.id)
-    .$if(engine === 'postgres', person => person.forUpdate()),
+    .$if(engine === 'postgres', rows => rows.forUpdate()),
 );
 
 const personByEmail = query((db, p: Params<{ email: string }>) =>

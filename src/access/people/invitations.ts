@@ -4,7 +4,14 @@ import { checkChange } from '../../model/account.ts';
 import { MEMBERS_MAX, MEMBERSHIPS_MAX, type Person } from '../../model/person.ts';
 import type { Role } from '../../model/roles.ts';
 import { deletingOldest, insertingOne, type Params, query, type Reader, type Transaction } from '../../model/schema.ts';
-import { findPerson, findPersonByEmail, insertPerson, listMemberships, newPersonId } from '../accounts/people.ts';
+import {
+  findPerson,
+  findPersonByEmail,
+  insertPerson,
+  listMemberships,
+  lockPerson,
+  newPersonId,
+} from '../accounts/people.ts';
 import { queueEmail } from '../sessions/emails.ts';
 import { storePassword } from '../sessions/passwords.ts';
 import { hashSecret, newSecret } from '../sessions/session.ts';
@@ -108,7 +115,10 @@ export async function acceptInvitation(
   const { accountId, email, role, mailed } = invitation;
   const { account } = await lockMembers(tx, accountId);
   if (account.suspendedAt !== undefined) return undefined;
-  const known = await findPersonByEmail(tx, email);
+  const found = await findPersonByEmail(tx, email);
+  const known = found && (await lockPerson(tx, found.id));
+  // The person has left the last account meanwhile.
+  if (known !== undefined && known.email !== email) return undefined;
   if ('personId' in accepting ? known?.id !== accepting.personId : known !== undefined) return undefined;
   if ((await tx.run(deleteInvitation, { accountId, id: invitation.id })) === 0) return undefined;
   const person = 'personId' in accepting ? known! : await createPerson(tx, accepting, email, mailed);

@@ -18,6 +18,7 @@ import {
   insertMember,
   keepPerson,
   listMemberships,
+  lockPerson,
   type PersonRow,
   personColumns,
   personOf,
@@ -86,6 +87,7 @@ export async function removeMember(
   const { account, member, members } = await lockMember(tx, accountId, personId);
   if (personIdOf(tx.origin) !== personId) requireActing(tx, members);
   requireOtherOwner(members, member);
+  await lockPerson(tx, personId);
   await tx.run(setLeft, { accountId, personId, now: tx.now });
   await endOwnership(tx, account, member);
   await endSessionsIn(tx, personId, accountId);

@@ -249,6 +249,22 @@ onEachEngine(engine => {
       assert.equal((await memberNames(database, shelter.id)).get(shop.id), 'Shop', 'the history keeps the name');
     });
 
+    it('who leaves one account while joining another can sign in if the joining succeeds', async () => {
+      const { database, shelter, shop, invitationFor, accept, join } = await setUp(engine);
+      for (let round = 0; round < 10; round++) {
+        const email = `racer-${round}@example.org`;
+        const racer = await join(email);
+        const secret = (await invitationFor(email, 'staff', shop.id))!;
+        const [joined] = await Promise.all([
+          accept(secret, { personId: racer.id }),
+          database.write(tx => removeMember(tx, shelter.id, racer.id)),
+        ]);
+        const { email: now } = (await findPerson(database, racer.id))!;
+        const isMember = (await listMemberships(database, racer.id)).length > 0;
+        assert.deepEqual([now === email, isMember], [joined !== undefined, joined !== undefined]);
+      }
+    });
+
     it('is deleted with the account, unless another account has them', async () => {
       const { database, shelter, shop, invitationFor, accept, join } = await setUp(engine);
       const dana = await join('dana@example.org');
