@@ -138,7 +138,7 @@ function readKey(file: string): Buffer | undefined {
   const key = Buffer.from(text, 'base64');
   if (!/^[\w+/-]{43}=?$/.test(text) || key.length !== KEY_BYTES) {
     throw new UserError(
-      `The secret key ${file} does not contain 32 bytes in base64. Restore the file, or delete it if there are no webhooks.`,
+      `The secret key ${file} does not contain 32 bytes in base64. Restore the file, or delete it if there are neither webhooks nor authenticator apps.`,
     );
   }
   return key;

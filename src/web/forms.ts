@@ -304,14 +304,19 @@ export function enteredText({ form }: Pick<Visit, 'form'>, name: string): string
   return form.get(name)?.trim().replaceAll('\r\n', '\n') ?? '';
 }
 
+/** Asserts that an error is about the form that was sent. @throws any other error */
+export function assertFormProblem(error: unknown): asserts error is Problem {
+  if (!(error instanceof Problem) || error.status >= 500) throw error;
+}
+
 /**
  * Returns the error of a change that a form made, as a sentence.
  * @throws any error that is not about the form
  */
 export function formError(error: unknown): string {
   if (error instanceof UserError) return error.message;
-  if (error instanceof Problem && error.status < 500) return error.errors?.[0]?.message ?? error.message;
-  throw error;
+  assertFormProblem(error);
+  return error.errors?.[0]?.message ?? error.message;
 }
 
 /**

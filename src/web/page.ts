@@ -55,8 +55,8 @@ export interface WebPage {
   /** Whether the page shows a key, or its path is a secret: it is never compressed (BREACH). */
   readonly showsSecret?: true;
   /**
-   * Who must prove the identity again to send its form, unless the session has done so in the last minutes: people with a
-   * second factor by it, and for `everyone` also those without one by the password; see `sessions/again.ts`.
+   * The people who confirm their sign-in before the page accepts its form, unless they did so in the last minutes. People
+   * with a second factor use it. With `everyone`, the others enter their password; see `sessions/again.ts`.
    */
   readonly asksAgain?: 'everyone' | 'people with a second factor';
   /** Whether members without a second factor can open the page in an account that requires one. */

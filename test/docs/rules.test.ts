@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { WRITE_EVERY_MS } from '../../src/access/audit/refusal-counter.ts';
 import { SANDBOX_MS } from '../../src/access/keys/sandbox.ts';
+import { INVITATION_MS } from '../../src/access/people/invitations.ts';
 import { attemptLimits } from '../../src/access/sessions/attempts.ts';
 import { LINK_MS } from '../../src/access/sessions/links.ts';
 import { IDLE_MS, SESSION_MS } from '../../src/access/sessions/session.ts';
@@ -19,6 +20,7 @@ import { countText, NAME_LENGTH_MAX, NOTE_LENGTH_MAX, spelled } from '../../src/
 import { DAY_MS, durationIn } from '../../src/lib/time.ts';
 import { MESSAGE_LENGTH_MAX } from '../../src/model/message.ts';
 import { LINKS_MAX, TEXT_LENGTH_MAX } from '../../src/model/organization.ts';
+import { MEMBERS_MAX, MEMBERSHIPS_MAX } from '../../src/model/person.ts';
 import { PHOTO_BYTES_MAX, PHOTO_PIXELS_MAX, PHOTOS_MAX } from '../../src/model/photo.ts';
 import { addressPerMinute, type Bounds, boundOf, MEBIBYTE, type PlanName, plans } from '../../src/model/plan.ts';
 import { BONDED_MAX } from '../../src/model/profile.ts';
@@ -67,6 +69,10 @@ const statements: readonly (readonly [text: string, sentence: string, ...guides:
   [mebibytes(PHOTO_BYTES_MAX), 'At most {} and', 'photos'],
   [mebibytes(PHOTO_BYTES_MAX), 'The file has more than {} |', 'import-and-export'],
   [`${PHOTO_PIXELS_MAX / 1_000_000}`, '{} megapixels', 'photos'],
+
+  [countText(MEMBERSHIPS_MAX), 'One person can be a member of up to {} accounts', 'people'],
+  [countText(MEMBERS_MAX), 'An account has at most {} members and invitations', 'people'],
+  [days(INVITATION_MS), 'An invitation works once, for {},', 'people'],
 
   [durationIn('hour', IDEMPOTENCY_KEY_MS), 'stores the response for {}.', 'idempotency'],
   [durationIn('hour', IDEMPOTENCY_KEY_MS), '(../idempotency.md) | {} |', 'operating/retention'],

@@ -192,7 +192,7 @@ describe('people, where the store sends e-mail', { skip: skipBrowser }, () => {
     return find()!.text.replaceAll('\r', '');
   };
 
-  it('join by the link in an e-mail, and the owner is told', async () => {
+  it('join by the link in an e-mail, and the owner gets an e-mail about it', async () => {
     const email = 'owner@example.org';
     const { id } = await service.app.databases.production.write(tx =>
       createAccount(tx, { email, name: 'Visit www.example.com now' }),
@@ -215,6 +215,11 @@ describe('people, where the store sends e-mail', { skip: skipBrowser }, () => {
     await guest.waitForURL('**/shelter');
     await mailTo(email, /joined your account/);
     const person = await findPersonByEmail(service.app.databases.production, 'volunteer@example.org');
+    const path = `/account/people/${person!.id}`;
+    assert.equal((await owner.submit(path, { role: 'viewer' })).status, 303);
+    await mailTo(email, /role in your account/);
+    assert.equal((await owner.submit(`${path}/removal`)).status, 303);
+    await mailTo(email, /left your account/);
     assert.notEqual(person?.emailConfirmedAt, undefined, 'the link in the e-mail confirms the address');
   });
 });

@@ -28,7 +28,7 @@ import { queueEmail } from '../sessions/emails.ts';
 import { endSessionsIn } from '../sessions/sessions.ts';
 
 /** The maximum number of former members whose names an account keeps; the earliest are deleted first. */
-const FORMER_MAX = 200;
+export const FORMER_MAX = 200;
 
 /** Returns the members of an account, in the order of joining. */
 export async function listMembers(reader: Reader, accountId: number): Promise<AccountMember[]> {
@@ -44,7 +44,7 @@ export async function memberNames(reader: Reader, accountId: number): Promise<Re
   return new Map((await reader.all(namesOf, { accountId })).map(({ id, name }) => [id, name]));
 }
 
-/** Adds a member, and records it. The owners are told by e-mail if the process sends any. */
+/** Adds a member and records the event. A process that sends e-mail tells the owners. */
 export async function addMember(tx: Transaction, account: Account, person: Person, role: Role, emailUrl?: string) {
   const owners = await ownersOf(tx, account.id);
   await insertMember(tx, { accountId: account.id, personId: person.id, role });
@@ -221,7 +221,8 @@ const formerMembers = query((db, p: Params<{ accountId: number }>) =>
     .select('person_id as id')
     .where('account_id', '=', p.accountId)
     .where('left_at', 'is not', null)
-    .orderBy('left_at', 'desc'),
+    .orderBy('left_at', 'desc')
+    .orderBy('person_id', 'desc'),
 );
 
 const anyMembership = query((db, p: Params<{ personId: number }>) =>

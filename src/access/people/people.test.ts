@@ -3,11 +3,12 @@ import { describe, it } from 'node:test';
 import { type Engine, onEachEngine } from '../../../test/support/engines.ts';
 import { testClock } from '../../lib/clock.ts';
 import { UserError } from '../../lib/user-error.ts';
+import { MEMBERSHIPS_MAX } from '../../model/person.ts';
 import { allows, includesScopes, permissions, roleNames, scopesFor } from '../../model/roles.ts';
 import { type Params, query } from '../../model/schema.ts';
 import { createAccount, eraseAccount, getAccount, suspendAccount, updateAccount } from '../accounts/accounts.ts';
 import { changeAddress, confirmAddress } from '../accounts/addresses.ts';
-import { findPerson, findPersonByEmail, listMemberships } from '../accounts/people.ts';
+import { findPerson, findPersonByEmail, insertMember, listMemberships } from '../accounts/people.ts';
 import { findPassword, storePassword } from '../sessions/passwords.ts';
 import { findSession, startSession, switchAccount } from '../sessions/sessions.ts';
 import {
@@ -19,7 +20,7 @@ import {
   invite,
   listInvitations,
 } from './invitations.ts';
-import { changeRole, deleteMembers, listMembers, memberNames, removeMember } from './members.ts';
+import { changeRole, deleteMembers, FORMER_MAX, listMembers, memberNames, removeMember } from './members.ts';
 
 const browser = { address: '192.0.2.1', userAgent: 'Test' };
 
@@ -263,6 +264,32 @@ onEachEngine(engine => {
         const isMember = (await listMemberships(database, racer.id)).length > 0;
         assert.deepEqual([now === email, isMember], [joined !== undefined, joined !== undefined]);
       }
+    });
+
+    it(`of ${MEMBERSHIPS_MAX} accounts can join no other`, async () => {
+      const { database, shop, invitationFor, accept } = await setUp(engine);
+      for (let accounts = 1; accounts < MEMBERSHIPS_MAX; accounts++) {
+        await database.write(async tx => {
+          const { id } = await createAccount(tx, { email: `a${accounts}@example.org`, name: 'A' });
+          await insertMember(tx, { accountId: id, personId: shop.id, role: 'staff' });
+        });
+      }
+      const secret = (await invitationFor('ben@example.org'))!;
+      await assert.rejects(accept(secret, { personId: shop.id }), /Leave one first/);
+      assert.equal((await listMemberships(database, shop.id)).length, MEMBERSHIPS_MAX);
+    });
+
+    it(`leaves the history after ${FORMER_MAX} others, and then without a trace`, async () => {
+      const { database, shelter, join } = await setUp(engine);
+      const first = await join('first@example.org');
+      await database.write(tx => removeMember(tx, shelter.id, first.id));
+      for (let others = 0; others < FORMER_MAX; others++) {
+        const other = await join('other@example.org');
+        await database.write(tx => removeMember(tx, shelter.id, other.id));
+      }
+      const names = await memberNames(database, shelter.id);
+      assert.deepEqual([names.size, names.has(first.id)], [FORMER_MAX + 1, false]);
+      assert.equal(await findPerson(database, first.id), undefined);
     });
 
     it('is deleted with the account, unless another account has them', async () => {

@@ -1,6 +1,5 @@
 import { nowOf } from '../../access/deployment.ts';
 import { html, timeHtml } from '../../lib/html/html.ts';
-import { Problem } from '../../lib/http/problem.ts';
 import { defaultLimits } from '../../lib/http/server/options.ts';
 import { countText } from '../../lib/text.ts';
 import { durationIn } from '../../lib/time.ts';
@@ -13,7 +12,7 @@ import { errorLines } from '../../store/imports/errors.ts';
 import { type ImportOptions, type ImportRow, importTitle } from '../../store/imports/import.ts';
 import { activateImport, cancelImport, getImport, importPreviewed, listImports } from '../../store/imports/imports.ts';
 import { receiveImport } from '../../store/imports/receive.ts';
-import { choices, choicesOf, errorText, field, select } from '../forms.ts';
+import { assertFormProblem, choices, choicesOf, errorText, field, select } from '../forms.ts';
 import { found } from '../found.ts';
 import { idOf, listPage, pageLinks } from '../lists.ts';
 import { type AccountVisit, accountPage, ownActor, type View } from '../page.ts';
@@ -225,7 +224,7 @@ async function ownImport(visit: AccountVisit): Promise<ImportRow | undefined> {
  * @throws any error that the visitor did not cause
  */
 function messageOf(error: unknown): string {
-  if (!(error instanceof Problem) || error.status >= 500) throw error;
+  assertFormProblem(error);
   return error.code === 'import_running'
     ? 'Another import is in progress. Wait until it has ended, or cancel it.'
     : error.message;

@@ -11,7 +11,7 @@ import { markRead } from '../../store/inbox/list.ts';
 import { addNote, deleteNote } from '../../store/inbox/notes.ts';
 import { correspondentOf, replyByEmail, replyState } from '../../store/inbox/replies.ts';
 import { visitorPartsOf } from '../../store/visitor-messages/visitor-messages.ts';
-import { doneNotice, enteredText, form, textArea } from '../forms.ts';
+import { assertFormProblem, doneNotice, enteredText, form, textArea } from '../forms.ts';
 import { idOf } from '../lists.ts';
 import { changeOnce, onceField } from '../once.ts';
 import { type AccountVisit, accountPage, type PageResult, type View } from '../page.ts';
@@ -104,7 +104,7 @@ async function write(visit: AccountVisit, message: ReceivedMessage, name: Writin
       return undefined;
     });
   } catch (error) {
-    if (!(error instanceof Problem) || error.status >= 500) throw error;
+    assertFormProblem(error);
     return messageView(visit, message, { [name]: error.message });
   }
   if (name === 'reply') site.emailQueued();

@@ -1,7 +1,7 @@
 import { isCountry } from '../../lib/countries.ts';
 import { etagOf } from '../../lib/etag.ts';
 import { html } from '../../lib/html/html.ts';
-import { Problem } from '../../lib/http/problem.ts';
+import type { Problem } from '../../lib/http/problem.ts';
 import { BodyReader } from '../../lib/http/server/validation.ts';
 import {
   NewOrganization,
@@ -14,7 +14,7 @@ import {
 import type { Reader } from '../../model/schema.ts';
 import { findOrganization, replaceOrganization, updateOrganization } from '../../store/organizations/organizations.ts';
 import { locationOfPostalCode } from '../../store/places/postal-codes.ts';
-import { checkOf, form, notice } from '../forms.ts';
+import { assertFormProblem, checkOf, form, notice } from '../forms.ts';
 import { type AccountVisit, accountPage, ownActor, type View } from '../page.ts';
 import { ownPhotosView } from '../photos/own-photos.ts';
 import { LONG_FORM_BYTES_MAX, readChecked, SchemaForm, type Texts, wordsOf } from '../schema-form.ts';
@@ -91,7 +91,7 @@ export const ownOrganizationPage = accountPage({
       );
       return SAVED;
     } catch (error) {
-      if (!(error instanceof Problem) || error.status >= 500) throw error;
+      assertFormProblem(error);
       return formView(visit, texts, own, error);
     }
   },

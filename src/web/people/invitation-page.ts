@@ -14,13 +14,13 @@ import { isSecret } from '../../access/sessions/session.ts';
 import { startSession, switchAccount } from '../../access/sessions/sessions.ts';
 import { html } from '../../lib/html/html.ts';
 import { NAME_LENGTH_MAX } from '../../lib/text.ts';
-import { UserError } from '../../lib/user-error.ts';
 import { roles } from '../../model/roles.ts';
-import { field, form } from '../forms.ts';
+import { field, form, formError } from '../forms.ts';
 import { type PageResult, publicForm, type View, type Visit } from '../page.ts';
 import {
   browserOf,
   cookieNotice,
+  emailUrlOf,
   knownCookie,
   newPasswordField,
   personNameError,
@@ -49,8 +49,7 @@ export const invitationPage = publicForm({
     try {
       return (await accept(visit, opened)) ?? endedView();
     } catch (error) {
-      if (error instanceof UserError) return invitationView(visit, opened, { '': error.message });
-      throw error;
+      return invitationView(visit, opened, { '': formError(error) });
     }
   },
 });
@@ -83,7 +82,7 @@ async function accept(visit: Visit, opened: Opened): Promise<PageResult | undefi
   const by = (accepting: Accepting) =>
     site.accounts.write(
       async tx => {
-        const person = await acceptInvitation(tx, secret, accepting, site.emailSender && request.publicUrl);
+        const person = await acceptInvitation(tx, secret, accepting, emailUrlOf(visit));
         if (person === undefined) return undefined;
         if (signedIn === undefined) return startSession(tx, person.id, browserOf(visit), accountId);
         await switchAccount(tx, signedIn.session, accountId);
@@ -113,7 +112,7 @@ async function accept(visit: Visit, opened: Opened): Promise<PageResult | undefi
 function newPersonIn({ form }: Visit, { invitation }: Opened) {
   const name = form.get('name')?.trim() ?? '';
   const password = form.get('password') ?? '';
-  // Whoever has a printed link must know for whom it is.
+  // A printed link can reach anyone, so the new member types the invited address.
   const isOther = !invitation.mailed && form.get('email')?.trim().toLowerCase() !== invitation.email;
   const errors: Errors = {
     name: personNameError(name),

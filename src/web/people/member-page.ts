@@ -3,14 +3,14 @@ import { changeRole, listMembers } from '../../access/people/members.ts';
 import { attemptLimits, requireAttempt } from '../../access/sessions/attempts.ts';
 import { removeMemberWithDependents } from '../../events/webhooks/account-changes.ts';
 import { html, timeHtml } from '../../lib/html/html.ts';
-import { UserError } from '../../lib/user-error.ts';
 import { keyState } from '../../model/key.ts';
 import type { AccountMember } from '../../model/person.ts';
 import { allows, isRole, roles } from '../../model/roles.ts';
-import { choices, form } from '../forms.ts';
+import { choices, form, formError } from '../forms.ts';
 import { idOf } from '../lists.ts';
 import { type AccountVisit, accountPage, type PageResult, type View } from '../page.ts';
 import { facts } from '../parts.ts';
+import { emailUrlOf } from '../sessions/visits.ts';
 import { accountDatabases, nowOf } from '../site.ts';
 import { PATH, roleChoices } from './people-page.ts';
 
@@ -24,12 +24,13 @@ export const memberPage = accountPage({
   show: visit => withMember(visit, member => memberView(visit, member)),
   submit: visit =>
     withMember(visit, async member => {
-      const { site, account, origin, form, request } = visit;
+      const { site, account, origin, form } = visit;
       const role = form.get('role');
       if (!isRole(role)) return memberView(visit, member, { role: 'Choose a role.' });
       await requireAttempt(site.accounts, attemptLimits.people, String(account.id));
-      const emailUrl = site.emailSender && request.publicUrl;
+      const emailUrl = emailUrlOf(visit);
       return attempt(
+        visit,
         () => site.accounts.write(tx => changeRole(tx, account.id, member.id, role, emailUrl), origin),
         `${PATH}?done=role`,
         message => memberView(visit, member, { role: message }),
@@ -46,15 +47,16 @@ export const removeMemberPage = accountPage({
   show: visit => withMember(visit, member => removalView(visit, member)),
   submit: visit =>
     withMember(visit, async member => {
-      const { site, account, origin, form, request } = visit;
+      const { site, account, origin, form } = visit;
       if (!mayRemove(visit, member)) return removalView(visit, member);
       await requireAttempt(site.accounts, attemptLimits.people, String(account.id));
       const options = {
         ...{ revokesKeys: form.get('revoke') === 'keys' && visit.may('people'), origin },
-        emailUrl: site.emailSender && request.publicUrl,
+        emailUrl: emailUrlOf(visit),
       };
       const removed = { accountId: account.id, personId: member.id };
       return attempt(
+        visit,
         () => removeMemberWithDependents(accountDatabases(site), removed, options),
         isSelf(visit, member) ? '/sign-in?done=left' : `${PATH}?done=removed`,
         message => removalView(visit, member, message),
@@ -71,18 +73,19 @@ async function withMember<Result>(
   return member && (await handle(member));
 }
 
-/** Returns the redirect after a change, or the view with the message of its error. */
+/** Runs a change of members. Returns the redirect after it, or the view with the message of its error. */
 async function attempt(
+  { site }: AccountVisit,
   change: () => Promise<void>,
   location: string,
   refused: (message: string) => View | Promise<View>,
 ): Promise<PageResult> {
   try {
     await change();
+    site.emailQueued();
     return { location };
   } catch (error) {
-    if (error instanceof UserError) return refused(error.message);
-    throw error;
+    return refused(formError(error));
   }
 }
 

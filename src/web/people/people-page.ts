@@ -12,13 +12,13 @@ import { attemptLimits, requireAttempt } from '../../access/sessions/attempts.ts
 import { hasSecondFactor } from '../../access/sessions/has-second-factor.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { durationIn } from '../../lib/time.ts';
-import { UserError } from '../../lib/user-error.ts';
 import type { AccountMember } from '../../model/person.ts';
 import { isRole, type Role, roleNames, roles } from '../../model/roles.ts';
-import { type Choice, choices, doneNotice, field, form, notice } from '../forms.ts';
+import { type Choice, choices, doneNotice, field, form, formError, notice } from '../forms.ts';
 import { idOf } from '../lists.ts';
 import { type AccountVisit, accountPage, type FormErrors, type View } from '../page.ts';
 import { table } from '../parts.ts';
+import { emailUrlOf } from '../sessions/visits.ts';
 import { nowOf } from '../site.ts';
 
 /** The path of the page, and of the pages below it. */
@@ -41,7 +41,7 @@ export const peoplePage = accountPage({
     if (!isRole(role)) return peopleView(visit, { role: 'Choose a role.' });
     if (!site.isUpgraded()) return peopleView(visit, { '': OLDER_SERVERS });
     await requireAttempt(site.accounts, attemptLimits.people, String(account.id));
-    const emailUrl = site.emailSender && request.publicUrl;
+    const emailUrl = emailUrlOf(visit);
     const wanted = { accountId: account.id, invitedBy: signedIn.person.id, role, email };
     try {
       const secret = await site.accounts.write(tx => invite(tx, wanted, emailUrl), origin);
@@ -49,8 +49,7 @@ export const peoplePage = accountPage({
       if (secret === undefined) return { location: `${PATH}?done=invited` };
       return linkView(email, request.publicUrl + invitationPath(secret));
     } catch (error) {
-      if (error instanceof UserError) return peopleView(visit, { email: error.message });
-      throw error;
+      return peopleView(visit, { email: formError(error) });
     }
   },
 });

@@ -7,7 +7,7 @@ import { newCategoriesOf } from '../../store/categories/bound.ts';
 import { categoriesWithin } from '../../store/categories/paths.ts';
 import { changePets, deleting, type ManyChanges, patching } from '../../store/pets/change-many.ts';
 import { petsAmong } from '../../store/pets/own-pets.ts';
-import { form, notice } from '../forms.ts';
+import { assertFormProblem, form, notice } from '../forms.ts';
 import { idOf } from '../lists.ts';
 import { changeOnceAfter, onceField } from '../once.ts';
 import { type AccountVisit, accountPage, ownActor, type View } from '../page.ts';
@@ -47,7 +47,7 @@ export const bulkPage = accountPage({
     try {
       return { location: await submitted(visit, bulk) };
     } catch (error) {
-      if (!(error instanceof Problem) || error.status >= 500) throw error;
+      assertFormProblem(error);
       return bulkView(visit, bulk, error);
     }
   },

@@ -10,7 +10,7 @@ import { categoriesWithin, categoryPaths } from '../../store/categories/paths.ts
 import { listPets } from '../../store/pets/list.ts';
 import { createPet, getPet, updatePet } from '../../store/pets/pets.ts';
 import { knownValues } from '../../store/profile/attributes.ts';
-import { checkOf, notice } from '../forms.ts';
+import { assertFormProblem, checkOf, notice } from '../forms.ts';
 import { found } from '../found.ts';
 import { idOf, listPage } from '../lists.ts';
 import { changeOnce, onceField } from '../once.ts';
@@ -118,7 +118,7 @@ async function saved(visit: AccountVisit, shown: Shown, save: () => Promise<stri
   try {
     return { location: await save() };
   } catch (error) {
-    if (!(error instanceof Problem) || error.status >= 500) throw error;
+    assertFormProblem(error);
     if (error.code === 'precondition_failed' && shown.pet !== undefined) return staleView(visit, shown.texts);
     return formView(visit, shown, { problem: error, etag: visit.form.get('etag'), hashes: visit.form.get('shown') });
   }

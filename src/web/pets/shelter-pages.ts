@@ -1,9 +1,9 @@
 import { html } from '../../lib/html/html.ts';
-import { Problem } from '../../lib/http/problem.ts';
+import type { Problem } from '../../lib/http/problem.ts';
 import { withoutMarks } from '../../lib/text.ts';
 import type { FullPet } from '../../model/pet.ts';
 import { deletePet } from '../../store/pets/pets.ts';
-import { checkOf, form } from '../forms.ts';
+import { assertFormProblem, checkOf, form } from '../forms.ts';
 import { type AccountVisit, accountPage, ownActor, type View } from '../page.ts';
 import { ownPet } from './form-pages.ts';
 
@@ -25,7 +25,7 @@ export const deleteAnimalPage = accountPage({
       await deployment.database.write(tx => deletePet(tx, actor, pet.id, checkOf(visit, 'animal')), origin);
       return { location: '/shelter/animals?deleted=yes' };
     } catch (error) {
-      if (!(error instanceof Problem) || error.status >= 500) throw error;
+      assertFormProblem(error);
       return deletionView(visit, pet, error);
     }
   },

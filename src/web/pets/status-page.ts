@@ -1,12 +1,12 @@
 import { nowOf } from '../../access/deployment.ts';
 import { html } from '../../lib/html/html.ts';
-import { Problem } from '../../lib/http/problem.ts';
+import type { Problem } from '../../lib/http/problem.ts';
 import { BodyReader } from '../../lib/http/server/validation.ts';
 import { withoutMarks } from '../../lib/text.ts';
 import { type FullPet, PetPatch } from '../../model/pet.ts';
 import { newCategoriesOf } from '../../store/categories/bound.ts';
 import { updatePet } from '../../store/pets/pets.ts';
-import { checkOf, choicesOf, field, form, select, textArea } from '../forms.ts';
+import { assertFormProblem, checkOf, choicesOf, field, form, select, textArea } from '../forms.ts';
 import { type AccountVisit, accountPage, ownActor, type View } from '../page.ts';
 import { readChecked, type Texts } from '../schema-form.ts';
 import { ownPet } from './form-pages.ts';
@@ -44,7 +44,7 @@ export const petStatusPage = accountPage({
       query.set('saved', 'yes');
       return { location: `${LIST_PATH}?${query}#animal-${pet.id}` };
     } catch (error) {
-      if (!(error instanceof Problem) || error.status >= 500) throw error;
+      assertFormProblem(error);
       return error.code === 'precondition_failed' ? staleView(visit) : formView(visit, pet, texts, error);
     }
   },

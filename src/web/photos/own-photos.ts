@@ -1,6 +1,5 @@
 import { etagOf } from '../../lib/etag.ts';
 import { type Html, html } from '../../lib/html/html.ts';
-import { Problem } from '../../lib/http/problem.ts';
 import { prefersHtml } from '../../lib/http/server/accept.ts';
 import { BodyReader } from '../../lib/http/server/validation.ts';
 import { capitalized } from '../../lib/text.ts';
@@ -18,7 +17,7 @@ import type { Permission } from '../../model/roles.ts';
 import { type HolderRow, organizationPhotos, type PhotoHolders, petPhotos } from '../../store/photos/holders.ts';
 import { deletePhoto, updatePhoto } from '../../store/photos/photos.ts';
 import { addReceived, receivePhoto } from '../../store/photos/receive.ts';
-import { checkOf, form, notice } from '../forms.ts';
+import { assertFormProblem, checkOf, form, notice } from '../forms.ts';
 import { idOf } from '../lists.ts';
 import { type AccountVisit, accountPage, ownActor, type View, type WebPage } from '../page.ts';
 import { photoView, type WithPhotos } from './photo-view.ts';
@@ -139,7 +138,7 @@ function refusal(
   back: string,
   isScript = false,
 ): View | undefined {
-  if (!(error instanceof Problem) || error.status >= 500) throw error;
+  assertFormProblem(error);
   if (['pet_not_found', 'organization_not_found', 'not_owner', 'photo_not_found'].includes(error.code))
     return undefined;
   if (isScript) throw error;

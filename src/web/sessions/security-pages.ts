@@ -17,6 +17,7 @@ import { type AccountVisit, accountPage, type PageResult, type View, type WebPag
 import { nowOf } from '../site.ts';
 import { ceremonyOf } from './factor-forms.ts';
 import { codesView, holderOf, newPasskeyView, SECURITY_PATH, securityView } from './security-view.ts';
+import { emailUrlOf } from './visits.ts';
 
 const OLDER_SERVERS =
   'Some servers of this store still run an earlier release, which asks for no second factor. Try again when they are updated.';
@@ -58,10 +59,10 @@ const appPage = securityPage({
   show: async visit => (await appView(visit)) ?? toSecurity(),
   submit: visit =>
     attempt(visit, async () => {
-      const { site, signedIn, deployment, origin, form, request } = visit;
+      const { site, signedIn, deployment, origin, form } = visit;
       const { encryptor } = deployment.webhooks;
       const code = form.get('code') ?? '';
-      const emailUrl = site.emailSender && request.publicUrl;
+      const emailUrl = emailUrlOf(visit);
       await requireAttempt(site.accounts, attemptLimits.secondFactor, String(signedIn.person.id));
       const codes = await site.accounts.write(async tx => {
         const added = await addApp(tx, encryptor, signedIn.person, code, emailUrl);
@@ -92,7 +93,7 @@ const addPasskeyPage = securityPage({
   show: toSecurity,
   submit: visit =>
     attempt(visit, async () => {
-      const { site, signedIn, origin, form, request } = visit;
+      const { site, signedIn, origin, form } = visit;
       const challenge = form.get('challenge') ?? '';
       const challengeAt = await challengeTime(site.accounts, challenge, holderOf(visit), nowOf(site));
       const passkey = challengeAt === undefined ? undefined : createdPasskey(visit);
@@ -103,7 +104,7 @@ const addPasskeyPage = securityPage({
       if (nameError(name) !== undefined || name.length > PASSKEY_NAME_MAX) {
         return (await newPasskeyView(visit, 'Choose a short name, such as “My phone”.')) ?? toSecurity();
       }
-      const emailUrl = site.emailSender && request.publicUrl;
+      const emailUrl = emailUrlOf(visit);
       const codes = await site.accounts.write(
         tx => addOwnPasskey(tx, signedIn.person, { ...passkey, name }, challengeAt, emailUrl),
         origin,
@@ -182,9 +183,9 @@ function createdPasskey(visit: AccountVisit): Passkey | undefined {
 }
 
 async function remove(visit: AccountVisit, factor: 'app' | number | undefined): Promise<PageResult | undefined> {
-  const { site, signedIn, origin, request } = visit;
+  const { site, signedIn, origin } = visit;
   if (factor === undefined) return undefined;
-  const options = { session: signedIn.session.id, emailUrl: site.emailSender && request.publicUrl };
+  const options = { session: signedIn.session.id, emailUrl: emailUrlOf(visit) };
   const existed = await site.accounts.write(tx => removeFactor(tx, signedIn.person, factor, options), origin);
   site.emailQueued();
   return existed ? { location: `${SECURITY_PATH}?done=removed` } : undefined;

@@ -17,8 +17,13 @@ export function signInDeps({ site, request }: Visit): SignInDeps {
   return {
     database: site.accounts,
     passwords: site.passwords,
-    emailUrl: site.emailSender && request.publicUrl,
+    emailUrl: emailUrlOf({ site, request }),
   };
+}
+
+/** Returns the public URL for links in e-mails; `undefined` if the process sends none. */
+export function emailUrlOf({ site, request }: Pick<Visit, 'site' | 'request'>): string | undefined {
+  return site.emailSender && request.publicUrl;
 }
 
 export function browserOf({ request }: Visit): Browser {

@@ -1,7 +1,7 @@
 import { nowOf } from '../../access/deployment.ts';
 import { listKeys } from '../../access/keys/keys.ts';
 import { type Html, html } from '../../lib/html/html.ts';
-import { type FieldError, Problem } from '../../lib/http/problem.ts';
+import type { FieldError } from '../../lib/http/problem.ts';
 import { NAME_LENGTH_MAX } from '../../lib/text.ts';
 import { type Key, keyState } from '../../model/key.ts';
 import type { Actor } from '../../model/log/event.ts';
@@ -9,7 +9,7 @@ import { EventTypes } from '../../model/public-event.ts';
 import { includesScopes } from '../../model/roles.ts';
 import { EVERY_SCOPE, type Scope, scopeSet } from '../../model/scopes.ts';
 import { type NewWebhook, type WebhookPatch, type WebhookRow, webhookOf } from '../../model/webhook.ts';
-import { type Choice, choices, field, select } from '../forms.ts';
+import { assertFormProblem, type Choice, choices, field, select } from '../forms.ts';
 import { idOf } from '../lists.ts';
 import { type AccountVisit, type FormErrors, ownActor } from '../page.ts';
 
@@ -95,7 +95,7 @@ const messages: readonly (readonly [path: RegExp, message: string])[] = [
  * @throws any error that is not about the form
  */
 export function errorsOf(error: unknown, { url }: Entries) {
-  if (!(error instanceof Problem) || error.status >= 500) throw error;
+  assertFormProblem(error);
   const texts = ({ path, message }: FieldError): [string, string] => {
     const name = path.split('/')[1]!;
     if (name === 'url' && url === '') return [name, 'Enter the URL of your receiver.'];
