@@ -47,7 +47,7 @@ ${sheets.map(name => html`<link rel="stylesheet" href="${assetPath(name)}">\n`)}
 <body${isDesk && html` class="desk"`}>
 <a class="skip" href="#content">Skip to the content</a>
 ${header(frame)}
-${accountMenu(frame)}
+${frame.signedIn && accountMenu(frame, frame.signedIn)}
 <main id="content" class="${view.layout ?? 'normal'}">
 ${view.layout !== 'bare' && html`<h1>${title}</h1>`}
 ${summary}${body}

@@ -38,9 +38,8 @@ export const menuButton = html`<button type="button" class="secondary menu-butto
  * Returns the menu of the signed-in person: a column beside the pages of the account on a wide screen, otherwise a
  * popover, which browsers open and close without a script.
  */
-export function accountMenu(context: MenuContext): Html | undefined {
-  const { signedIn, tokenField } = context;
-  if (signedIn === undefined) return undefined;
+export function accountMenu(context: MenuContext, signedIn: SignedIn): Html {
+  const { tokenField } = context;
   const current = currentItem(context);
   return html`<nav class="menu" id="menu" popover aria-label="Menu">
 <p class="menu-top"><bdi>${signedIn.account.name}</bdi> <button type="button" class="plain" popovertarget="menu" popovertargetaction="hide">Close</button></p>

@@ -210,11 +210,12 @@ export class PageHandler {
 
   /** Returns the function for the hidden field of forms. All forms of a page have the token of one secret. */
   #tokenField({ names, secret, signedIn, visitor }: Admitted, cookies: string[]): () => Html {
-    const known = (signedIn && secret) ?? visitor;
-    const own = known ?? newSecret();
-    const cookie = setCookie(names.visitor, own);
+    let own = (signedIn && secret) ?? visitor;
     return () => {
-      if (own !== known && !cookies.includes(cookie)) cookies.push(cookie);
+      if (own === undefined) {
+        own = newSecret();
+        cookies.push(setCookie(names.visitor, own));
+      }
       return html`<input type="hidden" name="token" value="${this.#site.isUpgraded() ? maskedTokenOf(own) : formTokenOf(own)}">`;
     };
   }
