@@ -19,6 +19,7 @@ const first: Commands = {
   'account export': async () => (await import('./commands/account-export.ts')).accountExport,
   'account delete': async () => (await import('./commands/account-data.ts')).accountDelete,
   'member list': async () => (await import('./commands/member.ts')).memberList,
+  'member link': async () => (await import('./commands/account-link.ts')).memberLink,
   'member remove': async () => (await import('./commands/member.ts')).memberRemove,
   'member reset-second-factor': async () => (await import('./commands/member.ts')).memberResetSecondFactor,
   export: async () => (await import('./commands/export.ts')).exportAnimals,

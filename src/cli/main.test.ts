@@ -259,6 +259,7 @@ describe('wrong usage', () => {
     ['order cancel twelve', /^ID must be/],
     ['order return 12 --not-ready=yes', /--not-ready takes no value/],
     ['member list', /needs ID\./],
+    ['member link', /needs PERSON\./],
     ['member remove 7', /needs PERSON\./],
     ['member remove 7 x', /^PERSON must be/],
     ['member reset-second-factor', /needs PERSON\./],

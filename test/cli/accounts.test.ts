@@ -7,6 +7,7 @@ import { before, describe, it } from 'node:test';
 import { getAccount, requestDeletion } from '../../src/access/accounts/accounts.ts';
 import { getKey } from '../../src/access/keys/keys.ts';
 import { acceptInvitation, invite } from '../../src/access/people/invitations.ts';
+import { findLink } from '../../src/access/sessions/links.ts';
 import { addPasskey } from '../../src/access/sessions/passkeys.ts';
 import { listSecondFactors } from '../../src/access/sessions/second-factors.ts';
 import type { Terminal } from '../../src/cli/command.ts';
@@ -58,9 +59,15 @@ onEachEngine(environment => {
       }),
     );
     assert.match((await petstore(here, 'member', 'list', '1')).printed, /dana@example\.org +Dana +staff/);
+    const { personId, url } = await jsonOf(here, 'member', 'link', String(dana!.id));
+    assert.equal(personId, dana!.id);
+    const secret = new URL(url).pathname.split('/').at(-1)!;
+    const link = await onData(here, 'production', database => findLink(database, secret, Date.now()));
+    assert.deepEqual([link?.personId, link?.email], [dana!.id, 'dana@example.org'], 'not the owner');
     await refused(here, /needs an owner/, 'member', 'remove', '1', '1');
     await jsonOf(here, 'member', 'remove', '1', String(dana!.id));
     assert.equal((await jsonOf(here, 'member', 'list', '1')).length, 1);
+    await refused(here, /No member has the id/, 'member', 'link', String(dana!.id));
     await refused(here, /has no member/, 'member', 'remove', '1', String(dana!.id));
     await refused(here, /There is no account 999/, 'member', 'list', '999');
     assert.deepEqual((await jsonOf(here, 'verify')).findings ?? [], []);

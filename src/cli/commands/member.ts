@@ -12,7 +12,7 @@ import { listing, type Value, withTimes } from '../text.ts';
 import { parseId } from '../values.ts';
 import { accountArgument, idOf } from './account.ts';
 
-const personArgument = { PERSON: 'The id of the person; see `petstore member list`.' };
+export const personArgument = { PERSON: 'The id of the person; see `petstore member list`.' };
 const memberArguments = { ...accountArgument, ...personArgument };
 
 export const memberList: Command = {

@@ -91,8 +91,8 @@ export function cookieNotice({ canSignIn }: Visit): Html | undefined {
 
 /** Explains who can help if the store sends no e-mail. */
 export function operatorHelp(): Html {
-  return html`<p>This store sends no e-mail. Ask its operator for a link that signs you in, once. The operator creates the link with
-<code>petstore account link</code> and the id of your account.</p>`;
+  return html`<p>This store sends no e-mail. Ask its operator for a link that signs you in, once. The operator finds you with
+<code>petstore member list</code>, and creates the link with <code>petstore member link</code>.</p>`;
 }
 
 /** Returns the field for a new password. */
