@@ -9,6 +9,7 @@ import { type Params, query } from '../../model/schema.ts';
 import { createAccount, eraseAccount, getAccount, suspendAccount, updateAccount } from '../accounts/accounts.ts';
 import { changeAddress, confirmAddress } from '../accounts/addresses.ts';
 import { findPerson, findPersonByEmail, insertMember, listMemberships } from '../accounts/people.ts';
+import { queueEmail } from '../sessions/emails.ts';
 import { findPassword, storePassword } from '../sessions/passwords.ts';
 import { findSession, startSession, switchAccount } from '../sessions/sessions.ts';
 import {
@@ -236,6 +237,23 @@ onEachEngine(engine => {
       assert.equal((await getAccount(database, shelter.id)).email, 'dana@example.org');
     });
 
+    it('who founded the account leaves its queued invitations to others', async () => {
+      const { database, shelter, join } = await setUp(engine);
+      await join('dana@example.org', 'owner');
+      const invited = {
+        accountId: shelter.id,
+        invitedBy: shelter.id,
+        role: 'staff',
+        email: 'eve@example.org',
+      } as const;
+      await database.write(tx => invite(tx, invited, 'https://pets.example.org'));
+      const password = { kind: 'password_changed', accountId: shelter.id, email: 'ann@example.org', url: '' } as const;
+      await database.write(tx => queueEmail(tx, password));
+      await database.write(tx => removeMember(tx, shelter.id, shelter.id));
+      const kinds = (await database.all(queuedEmails, {})).map(({ kind }) => kind);
+      assert.deepEqual(kinds, ['invitation']);
+    });
+
     it('who has left one account is forgotten with the last other one', async () => {
       const { database, shelter, shop, invitationFor, accept } = await setUp(engine);
       await accept((await invitationFor('ben@example.org'))!, { personId: shop.id });
@@ -349,3 +367,5 @@ const insertOld = query((db, p: Params<{ now: number }>) =>
 const forgetAccount = query((db, p: Params<{ id: number }>) =>
   db.updateTable('sessions').set({ current_account_id: null }).where('id', '=', p.id),
 );
+
+const queuedEmails = query(db => db.selectFrom('account_emails').select('kind').orderBy('id'));

@@ -22,13 +22,16 @@ export interface QueuedEmail {
 /** The retention of a queued e-mail. Without a mail server, no process sends it. */
 const QUEUED_MS = 7 * DAY_MS;
 
+/** The e-mails about the members of an account. Others are about a person. */
+export const memberKinds = ['invitation', 'member_joined', 'member_left', 'role_changed'] as const;
+
 /**
  * E-mails about a change of the sign-in or of the members. They are not limited here, because only the person or an owner
  * can cause them: strangers must not use up a limit, so that nobody is warned.
  */
 const warnings: readonly EmailKind[] = [
   ...(['email_changed', 'password_changed', 'factor_added', 'factor_removed'] as const),
-  ...(['member_joined', 'member_left', 'role_changed'] as const),
+  ...memberKinds.filter(kind => kind !== 'invitation'),
 ];
 
 /** E-mails with a limit of their own: attackers who use it up only send their links, or invitations. */
@@ -48,9 +51,9 @@ export async function queueEmail(tx: Transaction, { email, ...queued }: QueuedEm
   if (waitMs === 0) await tx.run(insertEmail, { ...queued, email: email.toLowerCase(), now: tx.now });
 }
 
-/** Deletes the queued e-mails about an account. */
-export async function deleteEmails(tx: Transaction, accountId: number): Promise<void> {
-  await tx.run(deleteOfAccount, { accountId });
+/** Deletes the queued e-mails about a person. Those about the account with the same id stay. */
+export async function deleteEmails(tx: Transaction, personId: number): Promise<void> {
+  await tx.run(deleteOfPerson, { personId });
 }
 
 /** Deletes e-mails that could not be sent within a week; a retention rule. */
@@ -70,8 +73,8 @@ const insertEmail = query((db, p: Params<QueuedEmail & { now: number }>) =>
   }),
 );
 
-const deleteOfAccount = query((db, p: Params<{ accountId: number }>) =>
-  db.deleteFrom('account_emails').where('account_id', '=', p.accountId),
+const deleteOfPerson = query((db, p: Params<{ personId: number }>) =>
+  db.deleteFrom('account_emails').where('account_id', '=', p.personId).where('kind', 'not in', memberKinds),
 );
 
 const deleteOld = deletingOldest('account_emails', ['id'], 'created_at');

@@ -1,6 +1,6 @@
 import { getAccount } from '../../access/accounts/accounts.ts';
 import { INVITATION_MS, invitationPath, newInvitationLink } from '../../access/people/invitations.ts';
-import type { EmailKind } from '../../access/sessions/emails.ts';
+import { type EmailKind, memberKinds } from '../../access/sessions/emails.ts';
 import { durationIn } from '../../lib/time.ts';
 import type { Transaction } from '../../model/schema.ts';
 
@@ -14,13 +14,13 @@ const changes = {
   member_joined: 'Someone joined your account',
   member_left: 'Someone left your account',
   role_changed: 'A role in your account was changed',
-} as const;
+} as const satisfies Partial<Record<MemberKind, string>>;
 
-type MemberKind = 'invitation' | keyof typeof changes;
+type MemberKind = (typeof memberKinds)[number];
 
 /** Reports whether an e-mail is about the members of an account. */
 export function isAboutMembers(kind: EmailKind): kind is MemberKind {
-  return kind === 'invitation' || Object.hasOwn(changes, kind);
+  return (memberKinds as readonly EmailKind[]).includes(kind);
 }
 
 /** Returns an e-mail about the members of an account; `undefined` if the account or the invitation has ended. */
