@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { insertMember } from '../../src/access/accounts/people.ts';
 import { startSession } from '../../src/access/sessions/sessions.ts';
@@ -9,8 +9,8 @@ import { getPet } from '../../src/store/pets/pets.ts';
 import { photosOf } from '../../src/store/photo-references.ts';
 import { petForm } from '../../src/web/pets/pet-form.ts';
 import { hashOf, image } from '../support/photos.ts';
-import { send, serve, type TestService } from '../support/serving.ts';
-import { assertFits, follow, launchBrowser, skipBrowser } from './browser.ts';
+import { send, type TestService } from '../support/serving.ts';
+import { assertFits, follow, serveInBrowser, skipBrowser } from './browser.ts';
 import { signedIn, signedInTo, type Visitor } from './session.ts';
 
 const PHONE = { viewport: { width: 390, height: 800 }, hasTouch: true, isMobile: true } as const;
@@ -50,14 +50,8 @@ describe('the form of an animal', { skip: skipBrowser }, () => {
   let service: TestService;
   let browser: Browser;
   let origin: string;
-  before(async () => {
-    service = await serve();
-    browser = await launchBrowser();
-    origin = new URL(service.urls.production).origin;
-  });
-  after(async () => {
-    await browser?.close();
-    await service?.stop();
+  serveInBrowser(opened => {
+    ({ service, browser, origin } = opened);
   });
 
   const read = (id: number) => getPet(service.app.databases.production, id, Date.now());

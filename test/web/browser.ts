@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { after, before } from 'node:test';
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
 import { skipFor } from '../support/selection.ts';
+import { serve, type TestService } from '../support/serving.ts';
 
 const executablePath = process.env.PETSTORE_TEST_CHROMIUM ?? '/usr/bin/chromium';
 
@@ -30,6 +32,29 @@ export async function launchBrowser(): Promise<Browser> {
     return context;
   };
   return browser;
+}
+
+/** A running service, and a browser that opens its pages. */
+interface Opened {
+  readonly service: TestService;
+  readonly browser: Browser;
+  /** The origin of the pages. */
+  readonly origin: string;
+}
+
+/** Starts the service and a browser before the tests of a suite, and stops both afterwards. @param take keeps them */
+export function serveInBrowser(take: (opened: Opened) => void): void {
+  let service: TestService | undefined;
+  let browser: Browser | undefined;
+  before(async () => {
+    service = await serve();
+    browser = await launchBrowser();
+    take({ service, browser, origin: new URL(service.urls.production).origin });
+  });
+  after(async () => {
+    await browser?.close();
+    await service?.stop();
+  });
 }
 
 /** Clicks a link or a button that opens another page, and waits until all of that page is there. */

@@ -1,22 +1,16 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
-import { serve, type TestService } from '../support/serving.ts';
-import { follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
+import type { TestService } from '../support/serving.ts';
+import { follow, serveInBrowser, skipBrowser, violationsOn } from './browser.ts';
 import { anonymous, signedIn } from './session.ts';
 
 describe('a form with errors', { skip: skipBrowser }, () => {
   let service: TestService;
   let browser: Browser;
   let origin: string;
-  before(async () => {
-    service = await serve();
-    browser = await launchBrowser();
-    origin = new URL(service.urls.production).origin;
-  });
-  after(async () => {
-    await browser?.close();
-    await service?.stop();
+  serveInBrowser(opened => {
+    ({ service, browser, origin } = opened);
   });
 
   /** Sends what is filled in, without the checks of the browser. */

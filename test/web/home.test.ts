@@ -1,26 +1,20 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { type Params, query, sql } from '../../src/model/schema.ts';
 import { replaceOrganization } from '../../src/store/organizations/organizations.ts';
 import { createPet } from '../../src/store/pets/pets.ts';
-import { type Reply, send, serve, type TestService } from '../support/serving.ts';
+import { type Reply, send, type TestService } from '../support/serving.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { assertFits, follow, launchBrowser, skipBrowser } from './browser.ts';
+import { assertFits, follow, serveInBrowser, skipBrowser } from './browser.ts';
 import { signedIn, type Visitor } from './session.ts';
 
 describe('the home of a shelter', { skip: skipBrowser }, () => {
   let service: TestService;
   let browser: Browser;
   let origin: string;
-  before(async () => {
-    service = await serve();
-    browser = await launchBrowser();
-    origin = new URL(service.urls.production).origin;
-  });
-  after(async () => {
-    await browser?.close();
-    await service?.stop();
+  serveInBrowser(opened => {
+    ({ service, browser, origin } = opened);
   });
 
   async function open(person: Visitor, path = '/shelter'): Promise<Page> {

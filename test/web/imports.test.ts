@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Browser } from 'playwright-core';
 import { cookieNames, formTokenOf } from '../../src/access/sessions/cookies.ts';
@@ -7,9 +7,9 @@ import { countText } from '../../src/lib/text.ts';
 import { dayOf } from '../../src/lib/time.ts';
 import { type Params, query, sql } from '../../src/model/schema.ts';
 import { countOwned } from '../../src/store/pets/counts.ts';
-import { send, serve, type TestService } from '../support/serving.ts';
+import { send, type TestService } from '../support/serving.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { assertFits, follow, launchBrowser, skipBrowser } from './browser.ts';
+import { assertFits, follow, serveInBrowser, skipBrowser } from './browser.ts';
 import { signedIn, signedInTo, type Visitor } from './session.ts';
 
 const HOSTILE = '<script>alert(1)</script>"\'&amp;';
@@ -18,14 +18,8 @@ describe('the pages of imports', { skip: skipBrowser }, () => {
   let service: TestService;
   let browser: Browser;
   let origin: string;
-  before(async () => {
-    service = await serve();
-    browser = await launchBrowser();
-    origin = new URL(service.urls.production).origin;
-  });
-  after(async () => {
-    await browser?.close();
-    await service?.stop();
+  serveInBrowser(opened => {
+    ({ service, browser, origin } = opened);
   });
 
   const namesOf = async ({ accountId }: Visitor) => {

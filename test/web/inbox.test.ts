@@ -6,7 +6,7 @@ import { deletePet } from '../../src/store/pets/pets.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
 import { type SmtpServer, startSmtpServer } from '../support/smtp-server.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { assertFits, follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
+import { assertFits, follow, launchBrowser, serveInBrowser, skipBrowser, violationsOn } from './browser.ts';
 import { anonymous, signedIn, signedInAs, type Visitor } from './session.ts';
 
 const HOSTILE = '<script>alert(1)</script>"\'&amp;';
@@ -15,14 +15,8 @@ describe('the inbox of an account', { skip: skipBrowser }, () => {
   let service: TestService;
   let browser: Browser;
   let origin: string;
-  before(async () => {
-    service = await serve();
-    browser = await launchBrowser();
-    origin = new URL(service.urls.production).origin;
-  });
-  after(async () => {
-    await browser?.close();
-    await service?.stop();
+  serveInBrowser(opened => {
+    ({ service, browser, origin } = opened);
   });
 
   async function post(url: string, key: Awaited<ReturnType<TestService['newKey']>>, body: object): Promise<number> {

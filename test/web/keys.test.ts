@@ -1,23 +1,17 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import type { Browser } from 'playwright-core';
 import { listKeys } from '../../src/access/keys/keys.ts';
-import { send, serve, type TestService } from '../support/serving.ts';
-import { assertFits, follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
+import { send, type TestService } from '../support/serving.ts';
+import { assertFits, follow, serveInBrowser, skipBrowser, violationsOn } from './browser.ts';
 import { endAllSessions, signedIn, signedInTo } from './session.ts';
 
 describe('the pages of API keys', { skip: skipBrowser }, () => {
   let service: TestService;
   let browser: Browser;
   let origin: string;
-  before(async () => {
-    service = await serve();
-    browser = await launchBrowser();
-    origin = new URL(service.urls.production).origin;
-  });
-  after(async () => {
-    await browser?.close();
-    await service?.stop();
+  serveInBrowser(opened => {
+    ({ service, browser, origin } = opened);
   });
 
   for (const javaScriptEnabled of [true, false]) {

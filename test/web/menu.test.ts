@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { before, describe, it } from 'node:test';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { suspendAccount } from '../../src/access/accounts/accounts.ts';
 import { pages } from '../../src/main/pages.ts';
 import type { Role } from '../../src/model/roles.ts';
-import { serve, type TestService } from '../support/serving.ts';
-import { assertFits, follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
+import type { TestService } from '../support/serving.ts';
+import { assertFits, follow, serveInBrowser, skipBrowser, violationsOn } from './browser.ts';
 import { anonymous, signedIn, signedInAs, type Visitor } from './session.ts';
 
 const DESK = ['Home', 'Animals', 'New animal', 'Imports', 'Inbox', 'Holds and orders', 'Organization'];
@@ -17,15 +17,11 @@ describe('the menu of a signed-in account', { skip: skipBrowser }, () => {
   let browser: Browser;
   let origin: string;
   let person: Visitor;
-  before(async () => {
-    service = await serve();
-    browser = await launchBrowser();
-    origin = new URL(service.urls.production).origin;
-    person = await signedIn(service, { name: 'Riverside שלום' });
+  serveInBrowser(opened => {
+    ({ service, browser, origin } = opened);
   });
-  after(async () => {
-    await browser?.close();
-    await service?.stop();
+  before(async () => {
+    person = await signedIn(service, { name: 'Riverside שלום' });
   });
 
   async function open(visitor: Visitor, path: string, options: BrowserContextOptions): Promise<Page> {

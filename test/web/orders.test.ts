@@ -1,23 +1,17 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import type { Browser } from 'playwright-core';
 import type { IssuedKey } from '../../src/model/key.ts';
-import { type Reply, send, serve, type TestService } from '../support/serving.ts';
-import { assertFits, follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
+import { type Reply, send, type TestService } from '../support/serving.ts';
+import { assertFits, follow, serveInBrowser, skipBrowser, violationsOn } from './browser.ts';
 import { signedIn, signedInAs } from './session.ts';
 
 describe('holds and orders of a shelter', { skip: skipBrowser }, () => {
   let service: TestService;
   let browser: Browser;
   let origin: string;
-  before(async () => {
-    service = await serve();
-    browser = await launchBrowser();
-    origin = new URL(service.urls.production).origin;
-  });
-  after(async () => {
-    await browser?.close();
-    await service?.stop();
+  serveInBrowser(opened => {
+    ({ service, browser, origin } = opened);
   });
 
   async function post(path: string, key: IssuedKey, body: object): Promise<Reply['body']> {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { brotliCompressSync } from 'node:zlib';
 import type { Browser, Page } from 'playwright-core';
 import { insertMember } from '../../src/access/accounts/people.ts';
@@ -7,9 +7,9 @@ import { DAY_MS, formatDate } from '../../src/lib/time.ts';
 import type { NewPet } from '../../src/model/pet.ts';
 import { createPet, getPet, updatePet } from '../../src/store/pets/pets.ts';
 import { image } from '../support/photos.ts';
-import { type Reply, send, serve, type TestService } from '../support/serving.ts';
+import { type Reply, send, type TestService } from '../support/serving.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { assertFits, follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
+import { assertFits, follow, serveInBrowser, skipBrowser, violationsOn } from './browser.ts';
 import { signedIn, type Visitor } from './session.ts';
 
 const HOSTILE = '<script>alert(1)</script>"\'&amp;';
@@ -19,14 +19,8 @@ describe('the list of own animals', { skip: skipBrowser }, () => {
   let service: TestService;
   let browser: Browser;
   let origin: string;
-  before(async () => {
-    service = await serve();
-    browser = await launchBrowser();
-    origin = new URL(service.urls.production).origin;
-  });
-  after(async () => {
-    await browser?.close();
-    await service?.stop();
+  serveInBrowser(opened => {
+    ({ service, browser, origin } = opened);
   });
 
   async function add({ accountId }: Pick<Visitor, 'accountId'>, pets: readonly Partial<NewPet>[]): Promise<number[]> {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { createAccount } from '../../src/access/accounts/accounts.ts';
 import { PasswordHasher } from '../../src/access/sessions/password-hasher.ts';
 import { storePassword } from '../../src/access/sessions/passwords.ts';
 import { TOTP_STEP_MS, totpCodeAt } from '../../src/lib/totp.ts';
-import { serve, type TestService } from '../support/serving.ts';
-import { assertFits, follow, launchBrowser, skipBrowser } from './browser.ts';
+import type { TestService } from '../support/serving.ts';
+import { assertFits, follow, serveInBrowser, skipBrowser } from './browser.ts';
 import { bytesOfBase32 } from './second-factor-codes.ts';
 
 const PASSWORD = 'correct horse battery';
@@ -16,14 +16,8 @@ describe('the second factor in a browser', { skip: skipBrowser }, () => {
   let browser: Browser;
   let origin: string;
   let people = 0;
-  before(async () => {
-    service = await serve();
-    origin = new URL(service.urls.production).origin;
-    browser = await launchBrowser();
-  });
-  after(async () => {
-    await browser?.close();
-    await service?.stop();
+  serveInBrowser(opened => {
+    ({ service, browser, origin } = opened);
   });
 
   /** Opens a browser of a new person, with an authenticator that confirms everything, and signs in. */

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import type { Browser } from 'playwright-core';
 import { cookieNames, formTokenOf } from '../../src/access/sessions/cookies.ts';
 import { createPet, getPet } from '../../src/store/pets/pets.ts';
 import { photosOf } from '../../src/store/photo-references.ts';
 import { hashOf, image } from '../support/photos.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
-import { assertFits, follow, launchBrowser, skipBrowser, violationsOn } from './browser.ts';
+import { assertFits, follow, serveInBrowser, skipBrowser, violationsOn } from './browser.ts';
 import { signedIn } from './session.ts';
 
 const HOSTILE = '<script>alert(1)</script>"\'&amp;';
@@ -15,14 +15,8 @@ describe('the pages of a shelter', { skip: skipBrowser }, () => {
   let service: TestService;
   let browser: Browser;
   let origin: string;
-  before(async () => {
-    service = await serve();
-    browser = await launchBrowser();
-    origin = new URL(service.urls.production).origin;
-  });
-  after(async () => {
-    await browser?.close();
-    await service?.stop();
+  serveInBrowser(opened => {
+    ({ service, browser, origin } = opened);
   });
 
   const read = (id: number) => getPet(service.app.databases.production, id, Date.now());
