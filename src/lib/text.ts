@@ -109,6 +109,11 @@ const notInWords = /[^\p{L}\p{N}]+/u;
 const notInAsciiWords = /[^a-z0-9]+/;
 const WORD_LENGTH_MAX = 40;
 
+/** Returns a number that was counted up to `max`, of which it may be more: `42`, or `99+` for a `max` of 100. */
+export function boundedText(count: number, max: number): string {
+  return count >= max ? `${max - 1}+` : String(count);
+}
+
 /** Returns a number as people read it: `10,000`. The first `toLocaleString` of a process would load its languages. */
 export function countText(count: number): string {
   return String(count).replace(/(?<!\.\d*)\B(?=(?:\d{3})+(?!\d))/g, ',');

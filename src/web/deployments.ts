@@ -1,8 +1,9 @@
 import type { Deployment } from '../access/deployment.ts';
-import { type Html, html } from '../lib/html/html.ts';
+import type { Html } from '../lib/html/html.ts';
 import type { DeploymentName } from '../model/schema.ts';
 import { titleOf } from './layout.ts';
 import type { AccountVisit } from './page.ts';
+import { tabs } from './parts.ts';
 
 /** Returns the deployment of the query, by default production; `undefined` if this process does not serve it. */
 export function deploymentOf({ site, query }: AccountVisit): Deployment | undefined {
@@ -12,10 +13,10 @@ export function deploymentOf({ site, query }: AccountVisit): Deployment | undefi
 /** Returns the links to the same page of each deployment; nothing if there is only one. */
 export function deploymentTabs({ site }: AccountVisit, path: string, current: DeploymentName): Html | undefined {
   if (site.deployments.size < 2) return undefined;
-  return html`<nav class="tabs" aria-label="Deployment">${Array.from(site.deployments.values(), ({ name }) => {
-    const isCurrent = name === current && html` aria-current="page"`;
-    return html`<a href="${withQuery(path, { deployment: name })}"${isCurrent}>${titleOf(name)}</a>`;
-  })}</nav>`;
+  const all = Array.from(site.deployments.values(), ({ name }) => ({
+    ...{ href: withQuery(path, { deployment: name }), title: titleOf(name), isCurrent: name === current },
+  }));
+  return tabs('Deployment', all);
 }
 
 /** Returns a path with the parameters that have a value. Production, the default deployment, is omitted. */

@@ -28,6 +28,20 @@ export function facts(list: readonly (readonly [name: string, value: HtmlValue])
   )}</dl>`;
 }
 
+/** A list of several that a page can show. */
+interface Tab {
+  readonly href: string;
+  readonly title: HtmlValue;
+  readonly isCurrent: boolean;
+}
+
+/** Returns the links to the lists that a page can show instead. @param label what the lists have @param id its fragment */
+export function tabs(label: string, all: readonly Tab[], id?: string): Html {
+  return html`<nav class="tabs"${id !== undefined && html` id="${id}"`} aria-label="${label}">${all.map(
+    ({ href, title, isCurrent }) => html`<a href="${href}"${isCurrent && html` aria-current="page"`}>${title}</a>`,
+  )}</nav>`;
+}
+
 /**
  * Returns a short label of a state.
  * @param look its color; '' for a neutral state

@@ -1,5 +1,6 @@
 import { nowOf } from '../../access/deployment.ts';
 import { type Html, type HtmlValue, html } from '../../lib/html/html.ts';
+import { boundedText } from '../../lib/text.ts';
 import { DAY_MS, dayOf, parseDate } from '../../lib/time.ts';
 import { IMPORTS_KEPT } from '../../model/rules.ts';
 import type { ImportRow } from '../../store/imports/import.ts';
@@ -124,8 +125,7 @@ ${
 }
 
 function shown(count: number, isPartial = false): string {
-  if (count >= COUNT_MAX) return `${COUNT_MAX - 1}+`;
-  return isPartial ? `${count}+` : String(count);
+  return isPartial && count < COUNT_MAX ? `${count}+` : boundedText(count, COUNT_MAX);
 }
 
 function waitingView({ now, pets }: { readonly now: number; readonly pets: PetAttention }): Html | undefined {

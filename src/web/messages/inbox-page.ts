@@ -1,5 +1,6 @@
 import { memberNames } from '../../access/people/members.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
+import { boundedText } from '../../lib/text.ts';
 import { messageIdOf, type ReceivedMessage } from '../../model/message.ts';
 import {
   countUnread,
@@ -12,7 +13,7 @@ import {
 import { select } from '../forms.ts';
 import { idOf, listPage, pageLinks } from '../lists.ts';
 import { type AccountVisit, accountPage } from '../page.ts';
-import { type Columns, table } from '../parts.ts';
+import { type Columns, table, tabs } from '../parts.ts';
 import { type NamedPet, petLink, petsNamed } from '../pets/names.ts';
 import { excerpt } from './excerpt.ts';
 import { PATH, petsOf, senderOf, styles, textOf } from './parts.ts';
@@ -78,12 +79,13 @@ function messageLink(message: ReceivedMessage): Html {
 }
 
 function folderTabs(current: InboxFolder, petId: number | undefined, unread: number): Html {
-  const count = unread >= UNREAD_COUNTED_MAX ? `${UNREAD_COUNTED_MAX - 1}+` : `${unread}`;
-  return html`<nav class="tabs" aria-label="Messages">${inboxFolders.map(folder => {
-    const href = listPath(folder, petId);
-    const isCurrent = folder === current && html` aria-current="page"`;
-    return html`<a href="${href}"${isCurrent}>${titles[folder]}${folder === 'unread' && unread > 0 && html` <span class="count">${count}</span>`}</a>`;
-  })}</nav>`;
+  const count = boundedText(unread, UNREAD_COUNTED_MAX);
+  const all = inboxFolders.map(folder => ({
+    href: listPath(folder, petId),
+    title: html`${titles[folder]}${folder === 'unread' && unread > 0 && html` <span class="count">${count}</span>`}`,
+    isCurrent: folder === current,
+  }));
+  return tabs('Messages', all);
 }
 
 function listPath(folder: InboxFolder, petId: number | undefined): string {

@@ -7,7 +7,7 @@ import { listOrders } from '../../store/orders/list.ts';
 import type { OrderWithSteps } from '../../store/orders/rows.ts';
 import { listPage, pageLinks } from '../lists.ts';
 import { accountPage, ownActor } from '../page.ts';
-import { badge, type Columns, table } from '../parts.ts';
+import { badge, type Columns, table, tabs } from '../parts.ts';
 import { petLinks, petsNamed } from '../pets/names.ts';
 import { partiesNamed } from './parties.ts';
 
@@ -54,12 +54,14 @@ export const ordersPage = accountPage({
       By: ({ accountId }) => partyOf(accountId),
       Hold: ({ id }) => html`<a href="/shelter/holds/${id}">Hold ${id}</a>`,
     };
-    const tab = (href: string, text: string, isCurrent: boolean) =>
-      html`<a href="${href}"${isCurrent && html` aria-current="page"`}>${text}</a>`;
+    const choices = [
+      { href: PATH, title: 'Open', isCurrent: !isAll },
+      { href: `${PATH}?show=all`, title: 'All', isCurrent: isAll },
+    ];
     return {
       description: 'Who has reserved or ordered which animals, and what is to be done.',
       body: html`<h2>Orders</h2>
-<nav class="tabs" aria-label="Orders">${tab(PATH, 'Open', !isAll)}${tab(`${PATH}?show=all`, 'All', isAll)}</nav>
+${tabs('Orders', choices)}
 ${table('Orders', orderColumns, orders.rows, isAll ? 'No one has ordered an animal.' : 'No order waits for you.')}
 ${pageLinks(visit, orders)}
 <h2>On hold</h2>

@@ -11,7 +11,7 @@ import { titleOf } from '../layout.ts';
 import { listPage, pageLinks } from '../lists.ts';
 import { onceField } from '../once.ts';
 import { type FormErrors, ownActor, type View } from '../page.ts';
-import { facts, table } from '../parts.ts';
+import { facts, table, tabs } from '../parts.ts';
 import { attemptText, deliveryState, nextAttemptOf, redeliverForm, statusTitles, testForm } from './deliveries.ts';
 import { keyField } from './form.ts';
 import { PATH, pathOn, pendingText, stateOf, styles, successText, typesText, type WebhookVisit } from './parts.ts';
@@ -122,8 +122,9 @@ async function deliveriesList(on: WebhookVisit): Promise<Html> {
   const page = listPage(on, DELIVERIES_SHOWN);
   const { rows, ...links } = await listDeliveries(deployment.database, ownActor(on), webhook.id, { status }, page);
   const path = (part = '', parameters = {}) => pathOn(on, `/${webhook.id}${part}`, parameters);
-  const tab = (value: string | undefined, title: string) =>
-    html`<a href="${path('', { status: value })}#deliveries"${value === status && html` aria-current="page"`}>${title}</a>`;
+  const choices = [[undefined, 'All'] as const, ...Object.entries(statusTitles)].map(([value, title]) => ({
+    ...{ href: `${path('', { status: value })}#deliveries`, title, isCurrent: value === status },
+  }));
   const columns = {
     Event: ({ id, type }: DeliveryRow) => html`<a href="${path(`/deliveries/${id}`)}"><code>${type}</code></a>`,
     State: deliveryState,
@@ -132,9 +133,7 @@ async function deliveriesList(on: WebhookVisit): Promise<Html> {
     'Next attempt': (row: DeliveryRow) => nextAttemptOf(on, row),
     Again: (row: DeliveryRow) => redeliverForm(on, row, 'inline'),
   };
-  return html`<nav class="tabs" id="deliveries" aria-label="Deliveries">${tab(undefined, 'All')}${Object.entries(
-    statusTitles,
-  ).map(([value, title]) => tab(value, title))}</nav>
+  return html`${tabs('Deliveries', choices, 'deliveries')}
 ${table('Deliveries', columns, rows, 'No deliveries.')}
 ${pageLinks({ ...on, query: withoutDone(query), request: { ...request, path: `${PATH}/${webhook.id}` } }, links)}`;
 }
