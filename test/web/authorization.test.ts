@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { suspendAccount } from '../../src/access/accounts/accounts.ts';
 import { removeMember } from '../../src/access/people/members.ts';
 import { SESSION_MS } from '../../src/access/sessions/session.ts';
@@ -143,6 +144,26 @@ overEachEngine(engine => {
         assert.equal((await removed.open(path)).status, 303, 'a removed member is signed out');
       });
     }
+
+    it('each weigh at most 60 KB with their styles and scripts', async () => {
+      const assets = new Map<string, number>();
+      const weightOf = async (path: string) => {
+        const known = assets.get(path);
+        if (known !== undefined) return known;
+        const weight = gzipSync((await members.owner.open(path)).text).length;
+        assets.set(path, weight);
+        return weight;
+      };
+      for (const page of ofAccounts.filter(({ show }) => show)) {
+        const { status, headers, text } = await members.owner.open(pathOf(page, existing));
+        if (status !== 200 || !String(headers['content-type']).startsWith('text/html')) continue;
+        let weight = gzipSync(text).length;
+        for (const [, path] of text.matchAll(/ (?:src|href)="(\/assets\/[^"]+\.(?:css|js))"/g))
+          weight += await weightOf(path!);
+        assert.ok(weight <= 60_000, `${page.path}: ${weight} bytes`);
+      }
+      assert.ok(assets.size > 10, 'the pages have styles and scripts');
+    });
 
     for (const page of ofAccounts.filter(({ submit }) => submit)) {
       it(`POST ${page.path} is for members who may ${page.permission}`, async () => {
