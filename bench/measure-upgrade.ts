@@ -14,8 +14,8 @@ Usage
   npm run bench -- upgrade [OPTIONS]
 
 Options
-  --pets N        Pets, each with a profile, an event, five words, a delivery and a photo. Repeatable (10,000, 100,000
-                  and 1,000,000).
+  --pets N        Pets, each with a profile, an event, a message, five words, a delivery and a photo. Repeatable
+                  (10,000, 100,000 and 1,000,000).
   --from NAME     The newest migration of the database, or the beginning of its name. Repeatable (0001, 0021, 0024 and
                   0035).
   --engine NAME   sqlite or postgres (PETSTORE_TEST_DATABASE_URL); both by default.
@@ -57,14 +57,17 @@ async function measureUpgrade(engine: string, from: string, pets: number): Promi
   let totalMs = 0;
   const slow: string[] = [];
   for (let count = earlier.length + 1; count <= migrations.length; count++) {
-    const startMs = performance.now();
+    const [startMs, before] = [performance.now(), process.cpuUsage()];
     await database.migrate(migrations.slice(0, count), now);
     const ms = performance.now() - startMs;
+    const { user, system } = process.cpuUsage(before);
     totalMs += ms;
-    if (ms >= LISTED_MS) slow.push(`${migrations[count - 1]!.name} ${(ms / 1000).toFixed(2)} s`);
+    // Of a busy machine, only the processor time says what a quiet one would need. That of PostgreSQL is not known here.
+    const processor = engine === 'sqlite' ? `, ${((user + system) / 1e6).toFixed(2)} s of processor time` : '';
+    if (ms >= LISTED_MS) slow.push(`${migrations[count - 1]!.name} ${(ms / 1000).toFixed(2)} s${processor}`);
   }
   process.stdout.write(
-    `${engine}, ${pets} pets, from ${from}: ${(totalMs / 1000).toFixed(2)} s (${slow.join(', ') || 'no slow migration'})\n`,
+    `${engine}, ${pets} pets, from ${from}: ${(totalMs / 1000).toFixed(2)} s (${slow.join('; ') || 'no slow migration'})\n`,
   );
 }
 
@@ -110,6 +113,12 @@ function fillingOf({ engine }: OfflineDatabase, newest: string, pets: number): s
       `insert into events (at, kind, action, subject_id, account_id, data${seq ? ', seq' : ''})
        select 1, 'pet', 'created', id, account_id,
          '{"pet":{"name":"' || name || '","categoryId":' || category_id || ',"status":"' || status || '"}}'${seq ? ', id' : ''}
+       from pets order by id`,
+    ],
+    [
+      '0003',
+      `insert into messages (to_account_id, pet_id, reply_to, text, status, arrived_at, created_at, updated_at)
+       select account_id, id, 'visitor@example.org', 'Is this animal still looking for a home?', 'delivered', 1, 1, 1
        from pets order by id`,
     ],
     [

@@ -6,7 +6,7 @@ import type { Migration } from '../../lib/storage/migration.ts';
  */
 export const inbox: Migration = {
   name: '0050-inbox',
-  work: { title: 'indexes the messages of inboxes', table: 'messages', rowUs: { sqlite: 4, postgres: 4 } },
+  work: { title: 'indexes the messages of inboxes', table: 'messages', rowUs: { sqlite: 9, postgres: 4.4 } },
   up: ({ id, int, text, end }) => [
     `alter table messages add column unread ${int}`,
     `alter table messages add column folder ${text}`,
