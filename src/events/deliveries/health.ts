@@ -1,3 +1,4 @@
+import { alongIndex, type IndexRange } from '../../lib/storage/keyset.ts';
 import { amongNumbers, type Params, query, type Reader, sql } from '../../model/schema.ts';
 
 /** The number of deliveries that the success rate of a webhook counts: the newest ones, including tests. */
@@ -32,13 +33,19 @@ const healthOf = query((db, p: Params<{ ids: string }>, engine) =>
   db
     .selectFrom('webhooks')
     .select(eb => {
-      const own = eb
-        .selectFrom('deliveries')
-        .whereRef('deliveries.webhook_id', '=', 'webhooks.id')
-        .orderBy('deliveries.id', 'desc');
-      // PostgreSQL reads the newest rows of all statuses from an index, with or without statistics of the table. Of one
-      // status, it may read and sort all of them.
-      const recent = own.select('deliveries.status').limit(sql.lit(RECENT_DELIVERIES)).as('recent');
+      // The bounds keep PostgreSQL from reading the deliveries of all webhooks, newest first, until it has enough.
+      const newest = (range: Pick<IndexRange, 'prefix'>) =>
+        alongIndex(engine, true, eb.selectFrom('deliveries'), {
+          ...range,
+          key: ['deliveries.id'],
+          after: [sql.lit(Number.MAX_SAFE_INTEGER)],
+          upTo: [sql.lit(1)],
+        });
+      const ofWebhook = ['deliveries.webhook_id', eb.ref('webhooks.id')] as const;
+      const recent = newest({ prefix: [ofWebhook] })
+        .select('deliveries.status')
+        .limit(sql.lit(RECENT_DELIVERIES))
+        .as('recent');
       const counted = (status: 'delivered' | 'failed') =>
         eb
           .selectFrom(recent)
@@ -48,10 +55,9 @@ const healthOf = query((db, p: Params<{ ids: string }>, engine) =>
         'webhooks.id as webhookId',
         counted('delivered').$asScalar().as('delivered'),
         counted('failed').$asScalar().as('failed'),
-        own
+        newest({ prefix: [ofWebhook, ['deliveries.status', sql.lit('delivered')]] })
           .select('deliveries.updated_at')
-          .where('deliveries.status', '=', sql.lit('delivered'))
-          .limit(1)
+          .limit(sql.lit(1))
           .as('lastDeliveredAt'),
         'webhooks.pending',
         'webhooks.due_at as dueAt',
