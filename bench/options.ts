@@ -47,6 +47,7 @@ Usage
   npm run bench -- [OPTIONS]
   npm run bench -- compare DIR [OPTIONS]    Compare with another checkout; see compare --help.
   npm run bench -- upgrade [OPTIONS]        Measure upgrades of databases; see upgrade --help.
+  npm run bench -- account [OPTIONS]        Measure the pages and forms of a large account; see account --help.
 
 Options
   --only ROW      Measure only this row. Repeatable.

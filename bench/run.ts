@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import process from 'node:process';
 import { compare } from './compare.ts';
 import { describeMachine } from './machine.ts';
+import { measureAccount } from './measure-account.ts';
 import { measureDisk } from './measure-disk.ts';
 import {
   measureBacklog,
@@ -46,6 +47,7 @@ const SHORT_TIMEOUT_MS = 120_000;
 
 /** Runs `npm run bench`: measures, prints the page of results, and saves it after a full run. */
 async function main(): Promise<void> {
+  if (process.argv[2] === 'account') return measureAccount(process.argv.slice(3));
   if (process.argv[2] === 'compare') return compare(process.argv.slice(3));
   if (process.argv[2] === 'upgrade') return measureUpgrades(process.argv.slice(3));
   const options = readOptions(process.argv.slice(2));
