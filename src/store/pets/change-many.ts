@@ -5,7 +5,7 @@ import type { PetPatch } from '../../model/pet.ts';
 import type { Database, Transaction } from '../../model/schema.ts';
 import type { NewCategories } from '../categories/bound.ts';
 import type { LockedPet } from './change.ts';
-import { deletePet, lockOwnPet, updatePet } from './pets.ts';
+import { deletePet, updatePet } from './pets.ts';
 
 /** The number of pets that one transaction changes, few enough not to delay others. */
 const PETS_PER_TRANSACTION = 25;
@@ -67,9 +67,12 @@ async function resultsOf(tx: Transaction, ids: readonly number[], change: Change
 /** Returns the change that applies a patch, which may depend on the pet. */
 export function patching(actor: Actor, categories: NewCategories, patchOf: (pet: LockedPet) => PetPatch): ChangeOne {
   return async (tx, id) => {
-    const before = await lockOwnPet(tx, actor, id, undefined);
-    const after = await updatePet(tx, actor, id, patchOf(before), categories);
-    return after.version !== before.version;
+    let version: number | undefined;
+    const patch = (pet: LockedPet) => {
+      ({ version } = pet);
+      return patchOf(pet);
+    };
+    return (await updatePet(tx, actor, id, patch, categories)).version !== version;
   };
 }
 

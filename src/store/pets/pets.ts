@@ -77,6 +77,7 @@ export async function getPet(reader: Reader, id: number, now: number): Promise<P
 
 /**
  * Applies a merge patch (RFC 7396) to a pet; see `changePet`.
+ * @param patch may depend on the pet
  * @throws {Problem} `pet_not_found`; `not_owner`; `invalid_body` if an object would lack a member, or for a birth in
  *   the future; `external_id_taken`; `pet_reserved` for a new status of a reserved pet; `category_not_found` if
  *   categories are strict; `category_limit_exceeded`; also any error of `checkPreconditions`
@@ -85,11 +86,14 @@ export async function updatePet(
   tx: Transaction,
   actor: Actor,
   id: number,
-  patch: PetPatch,
+  patch: PetPatch | ((pet: LockedPet) => PetPatch),
   categories: NewCategories,
   checkPreconditions?: PreconditionCheck,
 ): Promise<PetRow> {
-  return change(tx, actor, id, categories, checkPreconditions, pet => petValues.merge(pet, patch, invalidMembers));
+  const patchOf = typeof patch === 'function' ? patch : () => patch;
+  return change(tx, actor, id, categories, checkPreconditions, pet =>
+    petValues.merge(pet, patchOf(pet), invalidMembers),
+  );
 }
 
 /**
