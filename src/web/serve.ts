@@ -23,6 +23,7 @@ import { accountVisitOf, isReadOnly, refusalOf } from './admission.ts';
 import { assets } from './assets.ts';
 import { compress } from './compress.ts';
 import { errorSummary } from './forms.ts';
+import { guideImages } from './guides/images.ts';
 import { document } from './layout.ts';
 import { type PageResult, pathWith, type Visit, type WebPage } from './page.ts';
 import { problemView, staleFormView } from './problem-view.ts';
@@ -97,7 +98,7 @@ export class PageHandler {
           : []),
       ];
     });
-    return [assets, ...routes];
+    return [assets, guideImages, ...routes];
   }
 
   /** Returns the page of a problem. */

@@ -62,6 +62,16 @@ export async function follow(link: Locator): Promise<void> {
   await Promise.all([link.page().waitForEvent('domcontentloaded'), link.click()]);
 }
 
+const QUALITY = 70;
+
+/** Returns the visible part of a page, or another part of it, as WebP, which is a quarter of a PNG. */
+export async function screenshotOf(page: Page, part?: { y: number; width: number; height: number }): Promise<Buffer> {
+  const devtools = await page.context().newCDPSession(page);
+  const clip = part && { clip: { x: 0, scale: 1, ...part }, captureBeyondViewport: true };
+  const { data } = await devtools.send('Page.captureScreenshot', { format: 'webp', quality: QUALITY, ...clip });
+  return Buffer.from(data, 'base64');
+}
+
 /** The rules of axe-core that the color scheme concerns. */
 const COLOR_RULES = ['color-contrast', 'link-in-text-block'];
 

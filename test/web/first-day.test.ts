@@ -1,17 +1,29 @@
 import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { createAccount } from '../../src/access/accounts/accounts.ts';
-import { image } from '../support/photos.ts';
 import { serve, type TestService } from '../support/serving.ts';
 import { type SmtpServer, startSmtpServer } from '../support/smtp-server.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { follow, launchBrowser, skipBrowser } from './browser.ts';
+import { follow, launchBrowser, screenshotOf, skipBrowser } from './browser.ts';
 import { anonymous, signedInTo, type Visitor } from './session.ts';
 
-const PHONE = { viewport: { width: 390, height: 800 }, hasTouch: true, isMobile: true } as const;
+const PHONE = {
+  viewport: { width: 390, height: 800 },
+  deviceScaleFactor: 1.5,
+  hasTouch: true,
+  isMobile: true,
+} as const;
 const LITTER = ['Juno', 'Kiwi', 'Luna', 'Mango'];
+const PHOTOS = ['gray', 'orange', 'calico', 'tuxedo'].map(
+  coat => new URL(`../../src/operate/seeds/photos/cat-${coat}-512.jpg`, import.meta.url),
+);
+/** The tallest part of a page in an image of the guide. */
+const PICTURE_HEIGHT = 480;
 const VOLUNTEER = 'volunteer@example.org';
+/** Whether `npm run screenshots` runs this file, to take the images of the guide. */
+const takesPictures = process.env['PETSTORE_TEST_SCREENSHOTS'] === '1';
 
 /** The day that the guide "A volunteer’s first day" describes, step by step on a phone. */
 describe('the first day of a volunteer', { skip: skipBrowser }, () => {
@@ -51,6 +63,22 @@ describe('the first day of a volunteer', { skip: skipBrowser }, () => {
   const open = (path: string) => page.goto(origin + path);
   const openMenu = () => page.getByRole('button', { name: 'Menu', exact: true }).click();
 
+  /** Takes an image of the page for the guide, from an element on to the end of the content. */
+  async function picture(name: string, from: Locator = page.getByRole('main')): Promise<void> {
+    if (!takesPictures) return;
+    const [start, content] = [(await from.boundingBox())!, (await page.getByRole('main').boundingBox())!];
+    const top = Math.max(content.y, start.y - 12);
+    const y = Math.round(top + (await page.evaluate(() => scrollY)));
+    const height = Math.min(PICTURE_HEIGHT, Math.round(content.y + content.height - top));
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      await page.evaluate(() => Promise.all(document.getAnimations().map(({ finished }) => finished)));
+      const file = new URL(`../../docs/images/guides/first-day-${name}-${colorScheme}.webp`, import.meta.url);
+      writeFileSync(file, await screenshotOf(page, { y, width: PHONE.viewport.width, height }));
+    }
+    await page.emulateMedia({ colorScheme: 'light' });
+  }
+
   /** Waits for the newest mail to an address about something. */
   async function mailTo(to: string, subject: RegExp): Promise<string> {
     const find = () => mail.mails.findLast(one => one.to.includes(to) && subject.test(one.headers.get('subject')!));
@@ -71,6 +99,7 @@ describe('the first day of a volunteer', { skip: skipBrowser }, () => {
     await page.goto(/^http\S+\/invitations\/\S+$/m.exec(await mailTo(VOLUNTEER, /^Join/))![0]);
     await page.getByLabel('Your name').fill('Dana');
     await page.getByLabel('Choose a password').fill('correct horse battery');
+    await picture('invitation');
     await follow(press('Join'));
     assert.equal(await page.getByRole('heading', { level: 1 }).innerText(), 'Home');
     await open('/security');
@@ -94,9 +123,10 @@ describe('the first day of a volunteer', { skip: skipBrowser }, () => {
       }
       await page.getByLabel('Name', { exact: true }).fill(name);
       await page.getByLabel('Age', { exact: true }).fill('8 weeks');
-      const buffer = await image('png', { color: ['#a11', '#1a1', '#11a', '#aa1'][index]! });
-      await page.getByLabel('Choose photos').setInputFiles({ name: `${name}.png`, mimeType: 'image/png', buffer });
+      const buffer = readFileSync(PHOTOS[index]!);
+      await page.getByLabel('Choose photos').setInputFiles({ name: `${name}.jpg`, mimeType: 'image/jpeg', buffer });
       await page.locator('.chosen-photos li').first().waitFor();
+      if (index === 0) await picture('new-animal', page.getByRole('heading', { name: 'Photos', exact: true }));
       await follow(press(index < LITTER.length - 1 ? 'Save and add another' : 'Save'));
       await page.getByText('is saved.').first().waitFor();
     }
@@ -104,6 +134,7 @@ describe('the first day of a volunteer', { skip: skipBrowser }, () => {
       await open('/shelter/animals');
       return (await page.locator('img.thumb').count()) === LITTER.length;
     });
+    await picture('animals', page.locator('main table'));
   });
 
   it('answers two questions', async () => {
@@ -113,10 +144,12 @@ describe('the first day of a volunteer', { skip: skipBrowser }, () => {
       await open('/shelter');
       return /2\s+messages to read/.test(await page.getByRole('main').innerText());
     });
+    await picture('home');
     for (const left of [1, 0]) {
       await open('/shelter/messages?show=unread');
       await follow(page.locator('tbody tr').first().getByRole('link').first());
       await page.getByLabel('Your reply').fill('Yes. Come on Saturday.');
+      if (left === 0) await picture('reply', page.locator('.thread'));
       await follow(press('Send'));
       await page.getByText('Your reply is on its way.').waitFor();
       await open('/shelter');
@@ -139,8 +172,10 @@ describe('the first day of a volunteer', { skip: skipBrowser }, () => {
     await follow(page.getByRole('link', { name: 'Hold or hand over' }));
     await page.getByLabel('They are leaving now').check();
     await page.getByLabel('Who takes them').fill('Al');
+    await picture('hand-over', page.getByRole('heading', { name: 'Someone takes Kiwi home' }));
     await follow(press('Save'));
     await open('/shelter/animals/2/history');
+    await picture('history');
     const told = await page.locator('.timeline').innerText();
     assert.match(told, /Added by Dana/);
     assert.match(told, /Handed over \(order \d+\) by Dana/);

@@ -8,6 +8,7 @@ import { signedIn } from './session.ts';
 const paths = [
   '/guides',
   '/guides/pets',
+  '/guides/first-day',
   '/guides/backoff',
   '/guides/command-line',
   '/guides/operating/tls-and-proxies',
@@ -72,6 +73,26 @@ describe('the guides in a browser', { skip: skipBrowser }, () => {
     await list.getByText('Sell animals').click();
     await follow(list.getByRole('link', { name: 'Orders' }));
     assert.match(page.url(), /\/guides\/orders$/);
+  });
+
+  it('show images of their size, in the color scheme of the reader', async () => {
+    const page = await open('/guides/first-day');
+    const images = await page.locator('article img').all();
+    assert.ok(images.length > 0);
+    for (const scheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme: scheme });
+      for (const image of images) {
+        await image.scrollIntoViewIfNeeded();
+        const shown = await image.evaluate(async (img: HTMLImageElement) => {
+          await img.decode();
+          const { currentSrc, naturalWidth, naturalHeight } = img;
+          const size = [img.getAttribute('width'), img.getAttribute('height')].map(Number);
+          return { currentSrc, size, natural: [naturalWidth, naturalHeight] };
+        });
+        assert.match(shown.currentSrc, new RegExp(`-${scheme}\\.webp$`));
+        assert.deepEqual(shown.size, shown.natural);
+      }
+    }
   });
 
   it('are searched from every page with the key /', async () => {

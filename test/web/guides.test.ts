@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { routes } from '../../src/views/api.ts';
-import { getCatalog } from '../../src/web/guides/catalog.ts';
+import { getCatalog, readDocs } from '../../src/web/guides/catalog.ts';
 import { type Reply, send, serve, type TestService } from '../support/serving.ts';
 import { signedIn } from './session.ts';
 
@@ -88,6 +89,8 @@ describe('the guides over HTTP', () => {
     for (const href of linksOf(text)) if (!href.startsWith('#')) assert.match(href, /^\/store\//);
     const { text: twin } = await send(`${new URL(behind.urls.production).origin}/guides/pets.md`);
     assert.match(twin, /\]\(https:\/\/shop\.test\/store\/guides\/categories\.md\)/);
+    const { text: day } = await send(`${new URL(behind.urls.production).origin}/guides/first-day`);
+    for (const [, image] of day.matchAll(/(?:src|srcset)="([^"]+\.webp)"/g)) assert.match(image!, /^\/store\/guides\//);
   });
 
   it('are at most 100 KB with everything that they load, compressed', async () => {
@@ -98,6 +101,46 @@ describe('the guides over HTTP', () => {
       const sizes = await Promise.all([path, ...new Set(assets)].map(sizeOf));
       const total = sizes.reduce((sum, size) => sum + size, 0);
       assert.ok(total <= 100_000, `${path}: ${total} bytes`);
+    }
+  });
+
+  it('show every image of docs/images/guides in light and dark, at most 120 KB a guide, and cached forever', async () => {
+    const shown = new Set<string>();
+    for (const { path, file } of guides) {
+      const { text } = await get(path);
+      const named = (await readDocs(file)).match(/(?<!`)!\[/g) ?? [];
+      const pictures = [...text.matchAll(/<picture>.*?<\/picture>/g)].map(([picture]) => picture);
+      assert.equal(pictures.length, named.length, `${path} serves all images that it names`);
+      const bytes = { light: 0, dark: 0 };
+      for (const picture of pictures) {
+        assert.match(picture, /<img [^>]*width="\d+" height="\d+" alt="[^"]{15,}" loading="lazy">/);
+        for (const [, image] of picture.matchAll(/(?:src|srcset)="([^"]+)"/g)) {
+          const { status, headers } = await get(image!);
+          assert.deepEqual([status, headers['content-type']], [200, 'image/webp'], image!);
+          assert.equal(headers['cache-control'], 'public, max-age=31536000, immutable');
+          shown.add(image!.slice(image!.lastIndexOf('/') + 1));
+          bytes[image!.endsWith('-dark.webp') ? 'dark' : 'light'] += Number(headers['content-length']);
+        }
+      }
+      assert.ok(bytes.light <= 120_000 && bytes.dark <= 120_000, `${path}: ${JSON.stringify(bytes)}`);
+    }
+    const files = readdirSync(new URL('../../docs/images/guides/', import.meta.url));
+    assert.deepEqual([...shown].sort(), files.sort());
+    assert.ok(files.length > 0);
+  });
+
+  it('serve no other file than those images', async () => {
+    const { text } = await get('/guides/first-day');
+    const [, folder, name] = /src="(\/guides\/images\/\w+\/)([^"]+)"/.exec(text)!;
+    for (const path of [
+      `${folder}..%2Ffront-1280-light.webp`,
+      `${folder}..%2F..%2FREADME.md`,
+      `${folder}front-1280-light.webp`,
+      `${folder}__proto__`,
+      `/guides/images/000000000000/${name}`,
+      `/guides/images/${name}`,
+    ]) {
+      assert.equal((await get(path)).status, 404, path);
     }
   });
 

@@ -1,10 +1,12 @@
 // Takes a screenshot of every page, at the width of a phone and of a desk, in light and dark, for `docs/images/`. Run it
 // with `npm run screenshots` after a change of the pages: the README and the documentation show the images. Names after it,
-// such as `npm run screenshots animals keys-new`, take those only.
+// such as `npm run screenshots animals keys-new`, take those only; `first-day` stands for the images of that guide.
 
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { createLink } from '../../src/access/sessions/links.ts';
 import { pages } from '../../src/main/pages.ts';
@@ -18,13 +20,12 @@ import { createPet } from '../../src/store/pets/pets.ts';
 import type { WebPage } from '../../src/web/page.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
-import { launchBrowser } from './browser.ts';
+import { launchBrowser, screenshotOf } from './browser.ts';
 import { anonymous, signedIn, type Visitor } from './session.ts';
 
 const directory = new URL('../../docs/images/', import.meta.url);
 /** The tallest part of a page that is shown. */
 const HEIGHT_MAX = 1600;
-const QUALITY = 70;
 /** How many of the sample animals there are. */
 const ANIMALS = 60;
 
@@ -44,12 +45,22 @@ try {
   await browser.close();
   await service.stop();
 }
+if (only.size === 0 || only.has('first-day')) takeGuide();
+
+/** Takes the images of the guide “A volunteer’s first day”, with the test that follows it. */
+function takeGuide(): void {
+  const test = fileURLToPath(new URL('first-day.test.ts', import.meta.url));
+  const env = { ...process.env, PETSTORE_TEST_SCREENSHOTS: '1' };
+  execFileSync(process.execPath, ['--test', test], { env, stdio: 'inherit' });
+}
 
 async function takeAll(service: TestService, browser: Browser): Promise<void> {
   const person = await signedIn(service, { name: 'Riverside Shelter', email: 'riverside@example.org', admin: true });
   const parameters = await prepare(service, person);
-  if (only.size === 0) rmSync(directory, { recursive: true, force: true });
   mkdirSync(directory, { recursive: true });
+  if (only.size === 0) {
+    for (const file of readdirSync(directory).filter(name => name.endsWith('.webp'))) rmSync(new URL(file, directory));
+  }
   const origin = new URL(service.urls.production).origin;
   for (const page of pages.filter(page => page.show && (only.size === 0 || only.has(nameOf(page))))) {
     const path = pathOf(page, parameters);
@@ -150,11 +161,8 @@ function nameOf({ path }: WebPage): string {
   return path.replaceAll(/[{}]/g, '').split('/').filter(Boolean).join('-') || 'front';
 }
 
-/** Returns an image as WebP, which is a quarter of a PNG. */
 async function imageOf(tab: Page, width: number): Promise<Buffer> {
   const height = Math.min(HEIGHT_MAX, await tab.evaluate(() => document.documentElement.scrollHeight));
   await tab.setViewportSize({ width, height });
-  const devtools = await tab.context().newCDPSession(tab);
-  const { data } = await devtools.send('Page.captureScreenshot', { format: 'webp', quality: QUALITY });
-  return Buffer.from(data, 'base64');
+  return screenshotOf(tab);
 }

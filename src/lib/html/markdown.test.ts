@@ -66,6 +66,16 @@ describe('renderMarkdown', () => {
     );
   });
 
+  it('shows an image as the caller does, or its alternative text', async () => {
+    const { body } = await renderMarkdown('![A *cat*](a.webp) and ![a dog](b.webp)', {
+      link: href => href,
+      image: (href, alt) => (href === 'a.webp' ? html`<img src="/${href}" alt="${alt}">` : undefined),
+      code: () => '',
+    });
+    assert.equal(body.text.trim(), '<p><img src="/a.webp" alt="A *cat*"> and a dog</p>');
+    assert.equal(await bodyOf('![a dog](b.webp)'), '<p>a dog</p>');
+  });
+
   it('leaves out comments', async () => {
     assert.equal(await bodyOf('<!-- Generated. -->\n\nText<!-- a -->.'), '<p>Text.</p>');
   });

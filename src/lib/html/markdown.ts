@@ -1,10 +1,12 @@
 import type { Marked, RendererObject, Token, Tokens } from 'marked';
 import { escapeHtml, type Html, type HtmlValue, html, rawHtml } from './html.ts';
 
-/** Functions that the renderer calls for links and code blocks. */
+/** Functions that the renderer calls for links, images and code blocks. */
 export interface MarkdownOptions {
   /** Returns the address of a link, or `undefined` to show only its text. */
   link(href: string): string | undefined;
+  /** Returns the HTML of an image, or `undefined` to show only its alternative text. By default, all show only that. */
+  image?(href: string, alt: string): Html | undefined;
   /** Returns the HTML of a code block. @param language the word after the fence, or '' */
   code(text: string, language: string): HtmlValue;
 }
@@ -112,8 +114,8 @@ function rendererOf(options: MarkdownOptions, nameOf: () => string): RendererObj
       return `<p><strong>${this.parser.parseInline(tokens)}</strong></p>`;
     },
     code: ({ text, lang = '' }) => html`${options.code(text, lang.split(/\s/)[0]!)}`.text,
-    image({ tokens }) {
-      return this.parser.parseInline(tokens);
+    image({ href, text, tokens }) {
+      return options.image?.(href, text)?.text ?? this.parser.parseInline(tokens);
     },
     checkbox: ({ raw }) => raw,
     link({ href, tokens }) {

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { plainText } from '../../lib/html/markdown.ts';
+import { type GuideImages, getImages } from './images.ts';
 
 const docs = new URL('../../../docs/', import.meta.url);
 
@@ -32,6 +33,7 @@ interface Group {
 export interface Catalog {
   readonly groups: readonly Group[];
   readonly guides: readonly GuideEntry[];
+  readonly images: GuideImages;
 }
 
 const REFERENCE = 'reference.md';
@@ -40,7 +42,7 @@ const localGuides: readonly string[] = ['tutorial.md', 'shelter.md', 'receive-we
 
 let catalog: Promise<Catalog> | undefined;
 
-/** Returns the catalog: the tables of `docs/README.md`. Reads them once. */
+/** Returns the catalog: the tables of `docs/README.md`, and the images. Reads them once. */
 export function getCatalog(): Promise<Catalog> {
   catalog ??= readCatalog();
   catalog.catch(() => {
@@ -58,7 +60,8 @@ async function readCatalog(): Promise<Catalog> {
   const [, ...parts] = (await readDocs('README.md')).split(/^## /m);
   const groups = await Promise.all(parts.map(groupOf));
   const filled = groups.filter(({ entries }) => entries.length > 0);
-  return { groups: filled, guides: filled.flatMap(({ entries }) => entries.filter(isGuide)) };
+  const guides = filled.flatMap(({ entries }) => entries.filter(isGuide));
+  return { groups: filled, guides, images: await getImages() };
 }
 
 async function groupOf(part: string): Promise<Group> {

@@ -1,6 +1,7 @@
 import { type Html, html, rawHtml } from '../../lib/html/html.ts';
 import { type Article, renderMarkdown } from '../../lib/html/markdown.ts';
 import { type Catalog, type GuideEntry, getCatalog, readDocs } from './catalog.ts';
+import { imageView } from './images.ts';
 import { addressOf } from './links.ts';
 
 /** A page of `docs/` as a page of the site, with the addresses of the documentation. */
@@ -35,6 +36,7 @@ async function renderGuide(catalog: Catalog, entry: GuideEntry): Promise<Guide> 
   let hasKey = false;
   const article = await renderMarkdown(source, {
     link: href => addressOf(catalog, entry.file, href),
+    image: (href, alt) => imageView(catalog.images, href, alt),
     code(text, language) {
       const parts = entry.isLocal ? [text] : text.split(placeholder);
       const isFirst = parts.length > 1 && !hasKey;

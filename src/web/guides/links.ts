@@ -1,11 +1,12 @@
 import { errors } from '../../model/errors.ts';
 import type { Catalog } from './catalog.ts';
+import { imageAt } from './images.ts';
 
 /** The path of the changelog in links of pages of `docs/`. */
 export const CHANGELOG = '../CHANGELOG.md';
 
 /**
- * Returns the address on the site for a link of a page of `docs/`; `undefined` if the site does not serve that file.
+ * Returns the address on the site for a link or an image of a page of `docs/`; `undefined` if the site does not serve that file.
  * @param from the file with the link, below `docs/`
  */
 export function addressOf(catalog: Catalog, from: string, href: string): string | undefined {
@@ -21,10 +22,12 @@ export function addressOf(catalog: Catalog, from: string, href: string): string 
   return path === undefined ? undefined : path + hash;
 }
 
-function pathOf({ groups }: Catalog, file: string): string | undefined {
+function pathOf({ groups, images }: Catalog, file: string): string | undefined {
   if (file === 'README.md') return '/guides';
   if (file === 'errors/README.md') return '/errors';
   const [, code] = /^errors\/(\w+)\.md$/.exec(file) ?? [];
   if (code !== undefined) return Object.hasOwn(errors, code) ? `/errors/${code}` : undefined;
-  return groups.flatMap(({ entries }) => entries).find(entry => entry.file === file)?.path;
+  return (
+    groups.flatMap(({ entries }) => entries).find(entry => entry.file === file)?.path ?? imageAt(images, file)?.path
+  );
 }
