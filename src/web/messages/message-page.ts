@@ -150,8 +150,6 @@ ${facts([
   ['About', petId === null ? undefined : petLink(petId, pets)],
   ['State', folder === null ? undefined : states[folder]],
 ])}
-<div class="steps">${stepsFor(message).map(step => stepForm(visit, messageIdOf(message.id), step, labelIn(message, step)))}</div>
-${await assignmentForm(visit, message)}
 ${await threadView(visit, message)}
 ${await replyForm(visit, message, name, errors.reply)}
 <details${errors.note !== undefined && html` open`}><summary>Add a note</summary>
@@ -165,7 +163,9 @@ ${form(visit, { action: pathOf(message), submit: 'Save the note', className: 'wr
     error: errors.note,
     maxLength: MESSAGE_NOTE_LENGTH_MAX,
   }),
-])}</details>`,
+])}</details>
+${await assignmentForm(visit, message)}
+<div class="steps">${stepsFor(message).map(step => stepForm(visit, messageIdOf(message.id), step, labelIn(message, step)))}</div>`,
   };
 }
 
