@@ -161,7 +161,7 @@ describe('holds and orders of a shelter', { skip: skipBrowser }, () => {
     await page.goto(`${origin}/shelter/animals/${petId}/reservation`);
     assert.deepEqual(await violationsOn(page), []);
     await assertFits(page, 'a reservation');
-    await page.getByLabel('For', { exact: true }).selectOption('3 days');
+    await page.getByLabel('How long').selectOption('3 days');
     await page.getByLabel('For whom, and why').fill('The family of Sunday');
     await follow(page.getByRole('button', { name: 'Put on hold' }));
     await page.getByText('The family of Sunday').waitFor();

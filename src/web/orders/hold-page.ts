@@ -86,12 +86,6 @@ ${facts([
 ])}
 ${
   isActive &&
-  html`<h2>Release</h2>
-<p>The animals are available to others again.</p>
-${form(visit, { action, submit: 'End the hold' }, etag)}`
-}
-${
-  isActive &&
   hold.accountId === visit.account.id &&
   html`<h2>Extend</h2>
 ${form(
@@ -100,6 +94,12 @@ ${form(
   html`${etag}
 ${periodField('From now', visit.form.get('period'))}`,
 )}`
+}
+${
+  isActive &&
+  html`<h2>Release</h2>
+<p>The animals are available to others again.</p>
+${form(visit, { action, submit: 'End the hold', secondary: true }, etag)}`
 }
 <p><a href="${PATH}">Holds and orders</a></p>`,
   };

@@ -92,17 +92,17 @@ async function reserveView(visit: AccountVisit, pet: FullPet, error?: string): P
   const pets = ids.length > 1 ? await petsNamed(visit, ids) : undefined;
   const purpose = (value: Purpose) => html`${onceField(visit)}<input type="hidden" name="purpose" value="${value}">`;
   const note = (name: string, label: string) =>
-    textArea({ name, label, value: sent.get(name), optional: true, maxLength: NOTE_LENGTH_MAX });
+    textArea({ name, label, value: sent.get(name), optional: true, maxLength: NOTE_LENGTH_MAX, rows: 3 });
   return {
     title: `Hold or hand over ${pet.name}`,
     errors: { '': error },
     body: html`<p><a href="/shelter/animals/${pet.id}"><bdi>${pet.name}</bdi></a></p>
 ${pets !== undefined && notice('status', html`A bonded group stays together: ${petLinks(ids, pets)}.`)}
 <h2>Put on hold</h2>
-<p>Nobody else can reserve ${ids.length > 1 ? 'them' : html`<bdi>${pet.name}</bdi>`} until then.</p>
+<p>Nobody else can reserve ${ids.length > 1 ? 'them' : html`<bdi>${pet.name}</bdi>`} during the hold.</p>
 ${form(visit, { action, submit: 'Put on hold' }, [
   purpose('hold'),
-  periodField('For', sent.get('period')),
+  periodField('How long', sent.get('period')),
   note('holdNote', 'For whom, and why'),
 ])}
 <h2>Someone takes ${ids.length > 1 ? 'them' : html`<bdi>${pet.name}</bdi>`} home</h2>
