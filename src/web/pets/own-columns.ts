@@ -33,7 +33,8 @@ export async function ownColumns(
     Animal: pet => animalCell(pet, drawingOf(pet), mayChange),
     Breed: pet => html`<bdi>${breedText(pet) ?? paths.get(pet.categoryId)?.at(-1)?.name}</bdi>${labelsOf(pet, choice)}`,
     Age: pet => ageText(pet, now),
-    Status: pet => html`${statusOf(pet)}${mayChange && editLink(pet, choice)}`,
+    Status: pet =>
+      html`${statusBadges[pet.status]} <span class="small after-status">${pet.price && priceText(pet.price)}${mayChange && editLink(pet, choice)}</span>`,
     'Days here': pet => pet.status !== 'sold' && daysHere(pet, now),
     Place: ({ shelterLocation }) => shelterLocation !== undefined && html`<bdi>${shelterLocation}</bdi>`,
     Messages: ({ id, name }) => messagesCell(id, name, messages.get(id)),
@@ -65,13 +66,9 @@ function labelsOf({ tags = [], group }: FullPet, choice: OwnChoice): Html | unde
   )}${more > 0 && html`<li>+${more}</li>`}</ul>`;
 }
 
-function statusOf({ status, price }: FullPet): Html {
-  return html`${statusBadges[status]}${price && html` <span class="small">${priceText(price)}</span>`}`;
-}
-
 function editLink({ id, name }: FullPet, choice: OwnChoice): Html {
   return html`
-<a class="small" href="${LIST_PATH}/${id}/status${listQuery(choice)}" data-edit="${id}" aria-label="Edit status, price and tags of ${name}">Edit</a>`;
+<a href="${LIST_PATH}/${id}/status${listQuery(choice)}" data-edit="${id}" aria-label="Edit status, price and tags of ${name}">Edit</a>`;
 }
 
 function daysHere(pet: FullPet, now: number): number {
