@@ -137,7 +137,7 @@ ${secondFactorRule(visit)}`
 
 function secondFactorRule(visit: AccountVisit): Html {
   const { secondFactorRequired = false } = visit.account;
-  const options = { action: `${PATH}/second-factor`, className: 'inline' };
+  const options = { action: `${PATH}/second-factor`, className: 'inline', secondary: true } as const;
   return html`<h2 id="second-factor">Second factor</h2>
 <p>${
     secondFactorRequired
