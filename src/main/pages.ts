@@ -46,11 +46,11 @@ import { animalPage } from '../web/pets/animal-page.ts';
 import { bulkPage } from '../web/pets/bulk-page.ts';
 import { cardPage } from '../web/pets/card-page.ts';
 import { confirmMessagePage } from '../web/pets/confirm-page.ts';
+import { deleteAnimalPage } from '../web/pets/deletion-page.ts';
 import { newAnimalPage, ownAnimalPage } from '../web/pets/form-pages.ts';
 import { animalHistoryPage } from '../web/pets/history-page.ts';
 import { animalsPage } from '../web/pets/list-page.ts';
 import { ownAnimalsPage } from '../web/pets/own-animals-page.ts';
-import { deleteAnimalPage } from '../web/pets/shelter-pages.ts';
 import { petStatusPage } from '../web/pets/status-page.ts';
 import { ownPhotoPages } from '../web/photos/own-photos.ts';
 import {

@@ -3,6 +3,7 @@ import { type Html, html } from '../lib/html/html.ts';
 import type { Account } from '../model/account.ts';
 import { allows } from '../model/roles.ts';
 import type { Menu, WebPage } from './page.ts';
+import { HOME_PATH } from './paths.ts';
 
 /** What the menus of a page depend on. */
 export interface MenuContext {
@@ -28,7 +29,7 @@ export function showsMenu({ signedIn, page }: MenuContext): boolean {
 
 /** Returns the path where the members of an account begin. */
 export function homeOf({ suspendedAt }: Account): string {
-  return suspendedAt === undefined ? '/shelter' : '/account';
+  return suspendedAt === undefined ? HOME_PATH : '/account';
 }
 
 /** The button that opens the menu of the account where it is not beside the content. */

@@ -13,11 +13,12 @@ import { countOwned } from '../../store/pets/counts.ts';
 import { doneNotice } from '../forms.ts';
 import { listPage } from '../lists.ts';
 import { type AccountVisit, accountPage } from '../page.ts';
+import { ANIMALS_PATH, HOME_PATH, IMPORTS_PATH, MESSAGES_PATH, ORDERS_PATH, ORGANIZATION_PATH } from '../paths.ts';
 import { beginLinks } from '../pets/parts.ts';
 
 /** What needs attention in a shelter today, and how to begin in a new one. */
 export const homePage = accountPage({
-  path: '/shelter',
+  path: HOME_PATH,
   permission: 'read',
   title: 'Home',
   menu: 'desk',
@@ -82,22 +83,22 @@ function tasksOf({ pets, orders, messages, imports }: Home): Task[] {
   const last = imports.find(({ dry_run, ended_at }) => dry_run === 0 && ended_at !== null);
   const tasks: Task[] = [
     {
-      ...{ count: messages, href: '/shelter/messages?show=unread' },
+      ...{ count: messages, href: `${MESSAGES_PATH}?show=unread` },
       ...{ one: 'message to read', many: 'messages to read' },
     },
-    { count: orders.toApprove, one: 'order to approve', many: 'orders to approve', href: '/shelter/orders' },
-    { count: orders.toHandOver, one: 'order to hand over', many: 'orders to hand over', href: '/shelter/orders' },
+    { count: orders.toApprove, one: 'order to approve', many: 'orders to approve', href: ORDERS_PATH },
+    { count: orders.toHandOver, one: 'order to hand over', many: 'orders to hand over', href: ORDERS_PATH },
     {
-      ...{ count: pets.holdEnds, isPartial, href: '/shelter/orders' },
+      ...{ count: pets.holdEnds, isPartial, href: ORDERS_PATH },
       ...{ one: 'animal whose hold ends within a day', many: 'animals whose hold ends within a day' },
     },
     ...(last === undefined ? [] : [importTask(last)]),
     {
-      ...{ count: pets.withoutPhoto, isPartial, href: '/shelter/animals?show=no-photo' },
+      ...{ count: pets.withoutPhoto, isPartial, href: `${ANIMALS_PATH}?show=no-photo` },
       ...{ one: 'animal without a photo', many: 'animals without a photo' },
     },
     {
-      ...{ count: pets.withoutDescription, isPartial, href: '/shelter/animals?show=no-description' },
+      ...{ count: pets.withoutDescription, isPartial, href: `${ANIMALS_PATH}?show=no-description` },
       ...{ one: 'animal without a description', many: 'animals without a description' },
     },
   ];
@@ -106,7 +107,7 @@ function tasksOf({ pets, orders, messages, imports }: Home): Task[] {
 
 /** Returns the errors of the latest import; an import that failed as a whole counts as one. */
 function importTask({ id, state, failed }: ImportRow): Task {
-  const href = `/shelter/imports/${id}`;
+  const href = `${IMPORTS_PATH}/${id}`;
   if (state === 'failed') return { count: 1, one: 'import that failed', many: '', href };
   return { count: failed, one: 'error in your last import', many: 'errors in your last import', href };
 }
@@ -133,9 +134,9 @@ function waitingView({ now, pets }: { readonly now: number; readonly pets: PetAt
   return html`<section aria-labelledby="longest"><h2 id="longest">Waiting longest</h2>
 <ul class="waiting" data-rows>${pets.longest.map(
     pet =>
-      html`<li><a href="/shelter/animals/${pet.id}"><bdi>${pet.name}</bdi></a> <span class="quiet">${daysText(pet, now)}</span></li>\n`,
+      html`<li><a href="${ANIMALS_PATH}/${pet.id}"><bdi>${pet.name}</bdi></a> <span class="quiet">${daysText(pet, now)}</span></li>\n`,
   )}</ul>
-<p><a href="/shelter/animals?show=waiting&amp;sort=longest">All animals that wait</a></p></section>`;
+<p><a href="${ANIMALS_PATH}?show=waiting&amp;sort=longest">All animals that wait</a></p></section>`;
 }
 
 function daysText({ since }: WaitingPet, now: number): string {
@@ -158,7 +159,7 @@ function stepsOf({ animals, isPublished, pets }: Home): Step[] {
       isDone: isPublished,
       title: 'Publish your organization',
       about: 'People see its address, its hours and how to adopt beside your animals.',
-      action: html`<a class="button secondary" href="/shelter/organization">Fill in the profile</a>`,
+      action: html`<a class="button secondary" href="${ORGANIZATION_PATH}">Fill in the profile</a>`,
     },
     {
       isDone: animals > 0,
@@ -172,7 +173,7 @@ function stepsOf({ animals, isPublished, pets }: Home): Step[] {
       title: 'Add photos',
       about: 'Choose an animal, and add its photos from your phone or your computer.',
       action:
-        animals > 0 && html`<a class="button secondary" href="/shelter/animals?show=no-photo">Choose an animal</a>`,
+        animals > 0 && html`<a class="button secondary" href="${ANIMALS_PATH}?show=no-photo">Choose an animal</a>`,
     },
   ];
 }

@@ -17,6 +17,7 @@ import { TOO_MANY } from '../../store/imports/removals.ts';
 import { form, notice } from '../forms.ts';
 import type { AccountVisit, View } from '../page.ts';
 import { badge, type Columns, facts, table } from '../parts.ts';
+import { ANIMALS_PATH, IMPORTS_PATH } from '../paths.ts';
 
 export const dateOrderTitles: Readonly<Record<DateOrder, string>> = {
   mdy: 'Month first: 12/31/2026',
@@ -89,7 +90,7 @@ ${facts([
 ${isRunning && html`<noscript><p class="hint">The page loads again every three seconds.</p></noscript>`}
 ${isRunning ? cancelForm(visit, row) : refusal === undefined && importForm(visit, row, now)}
 ${await errorsView(visit, row)}
-<p><a href="/shelter/imports">All imports</a> · <a href="/shelter/animals">Your animals</a></p>`,
+<p><a href="${IMPORTS_PATH}">All imports</a> · <a href="${ANIMALS_PATH}">Your animals</a></p>`,
   };
 }
 
@@ -139,7 +140,7 @@ function progressView({ rows_read, row_count, state }: ImportRow): Html {
 
 function cancelForm(visit: AccountVisit, { id, dry_run }: ImportRow): Html {
   const submit = dry_run === 0 ? 'Cancel the import' : 'Cancel the preview';
-  return form(visit, { action: `/shelter/imports/${id}/cancellation`, submit, danger: true }, undefined);
+  return form(visit, { action: `${IMPORTS_PATH}/${id}/cancellation`, submit, danger: true }, undefined);
 }
 
 /** Returns the button that imports the file of a preview. */
@@ -150,10 +151,10 @@ function importForm(visit: AccountVisit, row: ImportRow, now: number): Html | un
   if (created + updated + removals === 0)
     return html`<p>There is nothing to import: the file would change no animal.</p>`;
   if (dry_run !== KEEPS_FILE || row.due_at === null || row.due_at <= now) {
-    return html`<p>The file is no longer stored. <a href="/shelter/imports">Choose it again</a> to import it.</p>`;
+    return html`<p>The file is no longer stored. <a href="${IMPORTS_PATH}">Choose it again</a> to import it.</p>`;
   }
   const isRisky = removals > 0 && needConfirmation(row);
-  return form(visit, { action: `/shelter/imports/${id}`, submit: 'Import these animals' }, [
+  return form(visit, { action: `${IMPORTS_PATH}/${id}`, submit: 'Import these animals' }, [
     failed > 0 && html`<p>Rows with errors are left out.</p>`,
     isRisky &&
       html`<div class="field"><label class="choice"><input type="checkbox" name="removals" value="${removals}" required> <span>Delete ${countText(removals)} of my ${countText(row.existing ?? 0)} animals, because the file lacks them</span></label></div>`,
@@ -166,7 +167,7 @@ async function errorsView({ deployment }: AccountVisit, { id }: ImportRow): Prom
   const errors = found.filter(({ code }) => code !== TOO_MANY);
   if (errors.length === 0) return undefined;
   return html`<h2>Errors and warnings</h2>
-<p>At most the first ${ERRORS_SHOWN}. <a href="/shelter/imports/${id}/errors">Download all</a> as NDJSON.</p>
+<p>At most the first ${ERRORS_SHOWN}. <a href="${IMPORTS_PATH}/${id}/errors">Download all</a> as NDJSON.</p>
 ${table('Errors and warnings', errorColumns, errors)}`;
 }
 

@@ -17,6 +17,7 @@ import { found } from '../found.ts';
 import { idOf, listPage, pageLinks } from '../lists.ts';
 import { type AccountVisit, accountPage, ownActor, type View } from '../page.ts';
 import { type Columns, table } from '../parts.ts';
+import { IMPORTS_PATH } from '../paths.ts';
 import { countsText, dateOrderTitles, importView, stateBadge } from './import-view.ts';
 
 /**
@@ -28,7 +29,7 @@ const ROWS = 20;
 
 /** Previews a file of animals, and lists the imports of the account. */
 export const importsPage = accountPage({
-  path: '/shelter/imports',
+  path: IMPORTS_PATH,
   permission: 'animals',
   shownFor: 'read',
   title: 'Imports',
@@ -40,7 +41,7 @@ export const importsPage = accountPage({
     const sent = sentIn(visit);
     if (Object.keys(sent.errors).length > 0) return listView(visit, sent);
     try {
-      return { location: `/shelter/imports/${await preview(visit, sent)}` };
+      return { location: `${IMPORTS_PATH}/${await preview(visit, sent)}` };
     } catch (error) {
       return listView(visit, { ...sent, errors: { file: messageOf(error) } });
     }
@@ -49,7 +50,7 @@ export const importsPage = accountPage({
 
 /** An import: its progress, its changes, and the button that imports the file of a preview. */
 export const importPage = accountPage({
-  path: '/shelter/imports/{importId}',
+  path: `${IMPORTS_PATH}/{importId}`,
   permission: 'animals',
   shownFor: 'read',
   title: 'Import',
@@ -71,26 +72,26 @@ export const importPage = accountPage({
       return importView(visit, row, nowOf(deployment), messageOf(error));
     }
     deployment.importQueued?.();
-    return { location: `/shelter/imports/${row.id}` };
+    return { location: `${IMPORTS_PATH}/${row.id}` };
   },
 });
 
 /** Cancels an import. Completed changes stay. */
 export const cancelImportPage = accountPage({
-  path: '/shelter/imports/{importId}/cancellation',
+  path: `${IMPORTS_PATH}/{importId}/cancellation`,
   permission: 'animals',
   title: 'Cancel an import',
   async submit(visit) {
     const row = await ownImport(visit);
     if (row === undefined) return undefined;
     await visit.deployment.database.write(tx => cancelImport(tx, ownActor(visit), row.id), visit.origin);
-    return { location: `/shelter/imports/${row.id}` };
+    return { location: `${IMPORTS_PATH}/${row.id}` };
   },
 });
 
 /** Downloads the errors of an import. */
 export const importErrorsPage = accountPage({
-  path: '/shelter/imports/{importId}/errors',
+  path: `${IMPORTS_PATH}/{importId}/errors`,
   permission: 'read',
   title: 'Errors of an import',
   async show(visit) {
@@ -151,12 +152,12 @@ const modeTitles = {
 const dateTitles: Readonly<Record<string, string>> = { '': 'Recognize the order automatically', ...dateOrderTitles };
 
 const columns: Columns<ImportRow> = {
-  Import: row => html`<a href="/shelter/imports/${row.id}">${importTitle(row)}</a>, ${timeHtml(row.created_at)}`,
+  Import: row => html`<a href="${IMPORTS_PATH}/${row.id}">${importTitle(row)}</a>, ${timeHtml(row.created_at)}`,
   State: stateBadge,
   Animals: countsText,
   Errors: ({ id, failed, warnings }) =>
     failed + warnings > 0 &&
-    html`<a href="/shelter/imports/${id}/errors" aria-label="Download the errors of import ${id}">Download</a>`,
+    html`<a href="${IMPORTS_PATH}/${id}/errors" aria-label="Download the errors of import ${id}">Download</a>`,
 };
 
 async function listView(visit: AccountVisit, sent = nothingSent): Promise<View> {
@@ -183,7 +184,7 @@ function uploadForm(visit: AccountVisit, { mode, preset, currency, dates, errors
       : `at most ${mebibytes(FILE_BYTES_MAX)} MiB`;
   return html`<p>Choose a file of animals. You see what it would change before anything is imported.
 <a href="/guides/import-and-export">What the file must look like</a></p>
-<form method="post" action="/shelter/imports" enctype="multipart/form-data" class="stacked">
+<form method="post" action="${IMPORTS_PATH}" enctype="multipart/form-data" class="stacked">
 ${visit.tokenField()}
 ${select({
   ...{ name: 'preset', label: 'Columns of the file', error: errors['preset'] },

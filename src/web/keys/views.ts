@@ -14,6 +14,7 @@ import { titleOf } from '../layout.ts';
 import { onceField } from '../once.ts';
 import type { AccountVisit, View } from '../page.ts';
 import { badge, facts, table } from '../parts.ts';
+import { IMPORTS_PATH } from '../paths.ts';
 import type { Site } from '../site.ts';
 
 const lifetimes = {
@@ -59,7 +60,7 @@ export async function endedImports({ deployments, portal }: Site, key: Key, isOw
   if (imports.length === 0) return undefined;
   const title = (row: ImportRow) =>
     isOwn && key.deployment === portal
-      ? html`<a href="/shelter/imports/${row.id}">${importTitle(row)}</a>`
+      ? html`<a href="${IMPORTS_PATH}/${row.id}">${importTitle(row)}</a>`
       : importTitle(row);
   return html`<p>Its imports have ended. Their changes so far stay, and it is safe to import the files again with another key:</p>
 <ul>${imports.map(row => html`<li>${title(row)}: ${countText(row.rows_read)} of ${countText(row.row_count)} rows are done</li>`)}</ul>`;

@@ -7,7 +7,7 @@ import { assignMessage } from '../../store/inbox/list.ts';
 import { form, select } from '../forms.ts';
 import { idOf } from '../lists.ts';
 import type { AccountVisit } from '../page.ts';
-import { PATH } from './parts.ts';
+import { MESSAGES_PATH } from '../paths.ts';
 
 /** The field of the form that assigns a message: the id of a member; empty for nobody. */
 export const ASSIGNEE = 'assignee';
@@ -21,7 +21,7 @@ export async function assignmentForm(visit: AccountVisit, message: ReceivedMessa
   }));
   return form(
     visit,
-    { action: `${PATH}/${messageIdOf(message.id)}`, submit: 'Assign', className: 'write', secondary: true },
+    { action: `${MESSAGES_PATH}/${messageIdOf(message.id)}`, submit: 'Assign', className: 'write', secondary: true },
     html`${select({ name: ASSIGNEE, label: 'Who answers', choices: [{ value: '', label: 'Nobody yet' }, ...choices] })}`,
   );
 }

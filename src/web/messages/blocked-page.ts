@@ -5,9 +5,10 @@ import { doneNotice, form } from '../forms.ts';
 import { idOf } from '../lists.ts';
 import { accountPage } from '../page.ts';
 import { type Columns, table } from '../parts.ts';
-import { PATH, styles } from './parts.ts';
+import { MESSAGES_PATH } from '../paths.ts';
+import { styles } from './parts.ts';
 
-const OWN_PATH = `${PATH}/blocked`;
+const OWN_PATH = `${MESSAGES_PATH}/blocked`;
 
 /** The senders that the account has blocked. */
 export const blockedSendersPage = accountPage({
@@ -30,9 +31,9 @@ export const blockedSendersPage = accountPage({
     };
     return {
       styles,
-      body: html`<p><a href="${PATH}">All messages</a></p>
+      body: html`<p><a href="${MESSAGES_PATH}">All messages</a></p>
 ${doneNotice(visit, { unblocked: 'This sender can write to you again. Earlier messages stay in the spam.' })}
-<p>What these senders write goes to the <a href="${PATH}?show=spam">spam</a>, and you get no e-mail about it.</p>
+<p>What these senders write goes to the <a href="${MESSAGES_PATH}?show=spam">spam</a>, and you get no e-mail about it.</p>
 ${table('Blocked senders', columns, blocked, 'No sender is blocked. Press Spam on a message to block its sender.')}`,
     };
   },

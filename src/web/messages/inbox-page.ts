@@ -14,9 +14,10 @@ import { select } from '../forms.ts';
 import { idOf, listPage, pageLinks } from '../lists.ts';
 import { type AccountVisit, accountPage } from '../page.ts';
 import { type Columns, table, tabs } from '../parts.ts';
+import { MESSAGES_PATH } from '../paths.ts';
 import { type NamedPet, petLink, petsNamed } from '../pets/names.ts';
 import { excerpt } from './excerpt.ts';
-import { PATH, petsOf, senderOf, styles, textOf } from './parts.ts';
+import { petsOf, senderOf, styles, textOf } from './parts.ts';
 import { stepForm, stepNotice, stepsFor } from './steps.ts';
 
 const titles: Readonly<Record<InboxFolder, string>> = {
@@ -35,7 +36,7 @@ const empty: Readonly<Record<InboxFolder, string>> = {
 
 /** The messages to the account, about its animals and from the store. */
 export const inboxPage = accountPage({
-  path: PATH,
+  path: MESSAGES_PATH,
   permission: 'messages',
   shownFor: 'read',
   title: 'Inbox',
@@ -63,7 +64,7 @@ export const inboxPage = accountPage({
       body: html`${stepNotice(visit)}
 ${folderTabs(folder, petId, await countUnread(database, account.id))}
 ${await petFilter(visit, folder, petId)}
-${folder === 'spam' && html`<p class="hint">Messages of <a href="${PATH}/blocked">blocked senders</a> arrive here.</p>`}
+${folder === 'spam' && html`<p class="hint">Messages of <a href="${MESSAGES_PATH}/blocked">blocked senders</a> arrive here.</p>`}
 ${table('Messages', columns, page.rows, none)}
 ${pageLinks(visit, page)}`,
     };
@@ -72,7 +73,7 @@ ${pageLinks(visit, page)}`,
 
 function messageLink(message: ReceivedMessage): Html {
   const isUnread = message.unread !== null && message.folder === null;
-  const link = html`<a href="${PATH}/${messageIdOf(message.id)}"><bdi>${excerpt(textOf(message))}</bdi></a>`;
+  const link = html`<a href="${MESSAGES_PATH}/${messageIdOf(message.id)}"><bdi>${excerpt(textOf(message))}</bdi></a>`;
   return isUnread
     ? html`<span class="unread"><span class="sr-only">Unread: </span>${link}</span>`
     : html`<span class="read">${link}</span>`;
@@ -92,7 +93,7 @@ function listPath(folder: InboxFolder, petId: number | undefined): string {
   const query = new URLSearchParams();
   if (folder !== 'open') query.set('show', folder);
   if (petId !== undefined) query.set('animal', String(petId));
-  return query.size === 0 ? PATH : `${PATH}?${query}`;
+  return query.size === 0 ? MESSAGES_PATH : `${MESSAGES_PATH}?${query}`;
 }
 
 /** Returns the form that shows the messages about one animal; nothing if all are about the same. */
@@ -107,7 +108,7 @@ async function petFilter(visit: AccountVisit, folder: InboxFolder, petId: number
     label: pet?.name ?? `Animal ${id}, which is gone`,
     checked: id === petId,
   });
-  return html`<form action="${PATH}" class="filter">
+  return html`<form action="${MESSAGES_PATH}" class="filter">
 ${folder !== 'open' && html`<input type="hidden" name="show" value="${folder}">`}
 ${select({ name: 'animal', label: 'Animal', choices: [{ value: '', label: 'All animals' }, ...listed.map(id => choice(id, pets.get(id)))] })}
 <button class="secondary">Show</button>

@@ -16,10 +16,11 @@ import { idOf } from '../lists.ts';
 import { changeOnce, onceField } from '../once.ts';
 import { type AccountVisit, accountPage, type PageResult, type View } from '../page.ts';
 import { badge, facts } from '../parts.ts';
+import { MESSAGES_PATH } from '../paths.ts';
 import { petLink } from '../pets/names.ts';
 import { LONG_FORM_BYTES_MAX, readChecked } from '../schema-form.ts';
 import { ASSIGNEE, assign, assignmentForm } from './assignment.ts';
-import { ownMessage, PATH, petsOf, styles } from './parts.ts';
+import { ownMessage, petsOf, styles } from './parts.ts';
 import { listAfter, type MessageStep, messageSteps, stepForm, stepsFor } from './steps.ts';
 import { threadView } from './thread.ts';
 
@@ -46,7 +47,7 @@ type WritingName = keyof typeof writings;
 
 /** A message to the account, with its replies and notes. It is read when someone opens it who may answer it. */
 export const inboxMessagePage = accountPage({
-  path: `${PATH}/{messageId}`,
+  path: `${MESSAGES_PATH}/{messageId}`,
   permission: 'messages',
   shownFor: 'read',
   title: 'Message',
@@ -84,7 +85,7 @@ export const inboxMessagePage = accountPage({
 });
 
 function pathOf({ id }: ReceivedMessage, done?: keyof typeof doneTexts): string {
-  return `${PATH}/${messageIdOf(id)}${done === undefined ? '' : `?done=${done}`}`;
+  return `${MESSAGES_PATH}/${messageIdOf(id)}${done === undefined ? '' : `?done=${done}`}`;
 }
 
 /** Saves a note, or queues a reply. */
@@ -144,7 +145,7 @@ async function messageView(visit: AccountVisit, message: ReceivedMessage, errors
     title: name === undefined ? 'Message' : `Message about ${name}`,
     styles,
     errors,
-    body: html`<p><a href="${PATH}">All messages</a></p>
+    body: html`<p><a href="${MESSAGES_PATH}">All messages</a></p>
 ${doneNotice(visit, doneTexts)}
 ${facts([
   ['About', petId === null ? undefined : petLink(petId, pets)],

@@ -7,8 +7,6 @@ import { type AccountVisit, ownActor } from '../page.ts';
 import { badge } from '../parts.ts';
 import { petsNamed } from '../pets/names.ts';
 
-export const PATH = '/shelter/messages';
-
 export const styles = ['inbox.css'];
 
 /** Returns the stored id of a message in a path or a query; `undefined` if the text is not an id. */

@@ -5,7 +5,8 @@ import { markUnread, moveMessage } from '../../store/inbox/list.ts';
 import { senderKey } from '../../store/messages/blocks.ts';
 import { doneNotice } from '../forms.ts';
 import type { AccountVisit } from '../page.ts';
-import { PATH, storedIdOf } from './parts.ts';
+import { MESSAGES_PATH } from '../paths.ts';
+import { storedIdOf } from './parts.ts';
 
 /** What a button of a message does. */
 interface Step {
@@ -62,7 +63,7 @@ export function stepForm(
 ): Html | undefined {
   if (visit.isReadOnly) return undefined;
   const listed = LIST_PARAMETERS.map(name => [name, visit.query.get(name)] as const);
-  return html`<form method="post" action="${PATH}/${messageId}" class="inline">${visit.tokenField()}<input type="hidden" name="step" value="${step}">${listed.map(
+  return html`<form method="post" action="${MESSAGES_PATH}/${messageId}" class="inline">${visit.tokenField()}<input type="hidden" name="step" value="${step}">${listed.map(
     ([name, value]) => value && html`<input type="hidden" name="${name}" value="${value}">`,
   )}<button class="${look}">${label ?? messageSteps[step].label}</button></form>`;
 }
@@ -73,7 +74,7 @@ export function listAfter({ form }: AccountVisit, { id }: ReceivedMessage, step:
   for (const name of LIST_PARAMETERS) if (form.get(name)) query.set(name, form.get(name)!);
   query.set('done', step);
   query.set('message', messageIdOf(id));
-  return `${PATH}?${query}`;
+  return `${MESSAGES_PATH}?${query}`;
 }
 
 /** Returns the message about a step on the list, with a button that undoes it. */

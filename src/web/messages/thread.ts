@@ -6,7 +6,8 @@ import { type EmailReply, listReplies } from '../../store/inbox/replies.ts';
 import { form } from '../forms.ts';
 import type { AccountVisit } from '../page.ts';
 import { badge } from '../parts.ts';
-import { PATH, senderOf, textOf } from './parts.ts';
+import { MESSAGES_PATH } from '../paths.ts';
+import { senderOf, textOf } from './parts.ts';
 
 /** Returns a message with its replies and notes, in the order of their times. */
 export async function threadView(visit: AccountVisit, message: ReceivedMessage): Promise<Html> {
@@ -53,7 +54,7 @@ function noteView(
   names: Names,
 ): Html {
   const author = personId === null ? undefined : names.get(personId);
-  const action = `${PATH}/${messageIdOf(messageId)}`;
+  const action = `${MESSAGES_PATH}/${messageIdOf(messageId)}`;
   const deletion = form(
     visit,
     { action, submit: 'Delete the note', className: 'inline', danger: true },

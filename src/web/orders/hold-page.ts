@@ -2,15 +2,17 @@ import { nowOf } from '../../access/deployment.ts';
 import { etagOf } from '../../lib/etag.ts';
 import { html, timeHtml } from '../../lib/html/html.ts';
 import { formatTime } from '../../lib/time.ts';
+import { UserError } from '../../lib/user-error.ts';
 import type { HoldRow } from '../../model/hold.ts';
 import { extendHold, getHold, releaseHold } from '../../store/holds/holds.ts';
-import { checkOf, doneNotice, form, formError } from '../forms.ts';
+import { formPage } from '../form-page.ts';
+import { checkOf, doneNotice, form } from '../forms.ts';
 import { found } from '../found.ts';
 import { idOf } from '../lists.ts';
-import { type AccountVisit, accountPage, ownActor, type View } from '../page.ts';
+import { type AccountVisit, ownActor, type View } from '../page.ts';
 import { badge, facts } from '../parts.ts';
+import { HOLDS_PATH, ORDERS_PATH } from '../paths.ts';
 import { petLinks, petsNamed } from '../pets/names.ts';
-import { PATH } from './list-page.ts';
 import { partiesNamed } from './parties.ts';
 import { periodField, periods } from './periods.ts';
 
@@ -24,38 +26,26 @@ const statuses = {
 const doneTexts = { extended: 'The hold ends later.', released: 'The hold has ended.' } as const;
 
 /** A hold, and the forms to extend it and to end it. */
-export const holdPage = accountPage({
-  path: '/shelter/holds/{holdId}',
+export const holdPage = formPage({
+  path: `${HOLDS_PATH}/{holdId}`,
   permission: 'orders',
   shownFor: 'read',
   title: 'Hold',
-  parent: PATH,
-  async show(visit) {
-    const hold = await visibleHold(visit);
-    return hold && holdView(visit, hold);
-  },
-  async submit(visit) {
-    const hold = await visibleHold(visit);
-    if (hold === undefined) return undefined;
+  parent: ORDERS_PATH,
+  find: visibleHold,
+  view: holdView,
+  async change(visit, { id }) {
     const { deployment, origin, form: sent } = visit;
-    const actor = ownActor(visit);
-    const check = checkOf(visit, 'hold');
+    const [actor, check] = [ownActor(visit), checkOf(visit, 'hold')];
     const name = sent.get('period');
-    if (name !== null && !Object.hasOwn(periods, name)) return holdView(visit, hold, 'Choose a period.');
-    const period = name === null ? undefined : periods[name]!;
-    try {
-      await deployment.database.write(
-        tx =>
-          period === undefined
-            ? releaseHold(tx, actor, hold.id, check)
-            : extendHold(tx, actor, hold.id, { expiresAt: formatTime(tx.now + period) }, check),
-        origin,
-      );
-      return { location: `/shelter/holds/${hold.id}?done=${period === undefined ? 'released' : 'extended'}` };
-    } catch (error) {
-      const message = formError(error);
-      return holdView(visit, (await visibleHold(visit)) ?? hold, message);
+    if (name === null) {
+      await deployment.database.write(tx => releaseHold(tx, actor, id, check), origin);
+      return `${HOLDS_PATH}/${id}?done=released`;
     }
+    if (!Object.hasOwn(periods, name)) throw new UserError('Choose a period.');
+    const until = (now: number) => ({ expiresAt: formatTime(now + periods[name]!) });
+    await deployment.database.write(tx => extendHold(tx, actor, id, until(tx.now), check), origin);
+    return `${HOLDS_PATH}/${id}?done=extended`;
   },
 });
 
@@ -69,7 +59,7 @@ async function holdView(visit: AccountVisit, hold: HoldRow, error?: string): Pro
   const { id, status, note, createdAt, expiresAt, endedAt } = hold;
   const pets = await petsNamed(visit, hold.petIds);
   const partyOf = await partiesNamed(visit, [hold.accountId]);
-  const action = `/shelter/holds/${id}`;
+  const action = `${HOLDS_PATH}/${id}`;
   const etag = html`<input type="hidden" name="etag" value="${etagOf(hold)}">`;
   const isActive = status === 'active';
   return {
@@ -88,12 +78,7 @@ ${
   isActive &&
   hold.accountId === visit.account.id &&
   html`<h2>Extend</h2>
-${form(
-  visit,
-  { action, submit: 'Extend the hold' },
-  html`${etag}
-${periodField('From now', visit.form.get('period'))}`,
-)}`
+${form(visit, { action, submit: 'Extend the hold' }, [etag, periodField('From now', visit.form.get('period'))])}`
 }
 ${
   isActive &&
@@ -101,6 +86,6 @@ ${
 <p>The animals are available to others again.</p>
 ${form(visit, { action, submit: 'End the hold', secondary: true }, etag)}`
 }
-<p><a href="${PATH}">Holds and orders</a></p>`,
+<p><a href="${ORDERS_PATH}">Holds and orders</a></p>`,
   };
 }

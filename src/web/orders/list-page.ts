@@ -8,17 +8,16 @@ import type { OrderWithSteps } from '../../store/orders/rows.ts';
 import { listPage, pageLinks } from '../lists.ts';
 import { accountPage, ownActor } from '../page.ts';
 import { badge, type Columns, table, tabs } from '../parts.ts';
+import { HOLDS_PATH, ORDERS_PATH } from '../paths.ts';
 import { petLinks, petsNamed } from '../pets/names.ts';
 import { partiesNamed } from './parties.ts';
-
-export const PATH = '/shelter/orders';
 
 /** The most active holds that are shown. */
 const HOLDS_SHOWN = 50;
 
 /** The orders and the holds of the animals of the account, and those that it placed. */
 export const ordersPage = accountPage({
-  path: PATH,
+  path: ORDERS_PATH,
   permission: 'read',
   title: 'Holds and orders',
   menu: 'desk',
@@ -46,17 +45,17 @@ export const ordersPage = accountPage({
       State: stateOf,
       By: ({ accountId }) => partyOf(accountId),
       Ordered: ({ createdAt }) => timeHtml(createdAt),
-      Order: ({ id }) => html`<a href="${PATH}/${id}">Order ${id}</a>`,
+      Order: ({ id }) => html`<a href="${ORDERS_PATH}/${id}">Order ${id}</a>`,
     };
     const holdColumns: Columns<HoldRow> = {
       Animals: ({ petIds }) => petLinks(petIds, pets),
       Until: ({ expiresAt }) => timeHtml(expiresAt),
       By: ({ accountId }) => partyOf(accountId),
-      Hold: ({ id }) => html`<a href="/shelter/holds/${id}">Hold ${id}</a>`,
+      Hold: ({ id }) => html`<a href="${HOLDS_PATH}/${id}">Hold ${id}</a>`,
     };
     const choices = [
-      { href: PATH, title: 'Open', isCurrent: !isAll },
-      { href: `${PATH}?show=all`, title: 'All', isCurrent: isAll },
+      { href: ORDERS_PATH, title: 'Open', isCurrent: !isAll },
+      { href: `${ORDERS_PATH}?show=all`, title: 'All', isCurrent: isAll },
     ];
     return {
       description: 'Who has reserved or ordered which animals, and what is to be done.',

@@ -3,19 +3,22 @@ import { etagOf } from '../../lib/etag.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { BodyReader } from '../../lib/http/server/validation.ts';
 import { NOTE_LENGTH_MAX } from '../../lib/text.ts';
+import { UserError } from '../../lib/user-error.ts';
 import { NewOrderReturn, type OrderStatus, orderSteps, petIdsOf, type StepName } from '../../model/order.ts';
 import { getOrder } from '../../store/orders/orders.ts';
 import { type OrderWithSteps, orderOf } from '../../store/orders/rows.ts';
 import { approveOrder, cancelOrder, deliverOrder, returnOrder, type TakeStep } from '../../store/orders/steps.ts';
-import { checkOf, choices, doneNotice, enteredText, form, formError, textArea } from '../forms.ts';
+import { formPage } from '../form-page.ts';
+import { checkOf, choices, doneNotice, enteredText, form, textArea } from '../forms.ts';
 import { found } from '../found.ts';
 import { idOf } from '../lists.ts';
-import { type AccountVisit, accountPage, ownActor, type View } from '../page.ts';
+import { type AccountVisit, ownActor, type View } from '../page.ts';
 import { facts } from '../parts.ts';
+import { ORDERS_PATH } from '../paths.ts';
 import { petLinks, petsNamed } from '../pets/names.ts';
 import { priceText } from '../pets/parts.ts';
 import { readChecked } from '../schema-form.ts';
-import { PATH, stateOf } from './list-page.ts';
+import { stateOf } from './list-page.ts';
 import { partiesNamed } from './parties.ts';
 
 /** A step of an order in words: its button, what it means, and the text about a step that was taken. */
@@ -55,32 +58,23 @@ const steps: Readonly<Record<StepName, Step>> = {
 const stepNames = Object.keys(steps) as StepName[];
 
 /** An order with its history, and the steps that the account can take. */
-export const orderPage = accountPage({
-  path: `${PATH}/{orderId}`,
+export const orderPage = formPage({
+  path: `${ORDERS_PATH}/{orderId}`,
   permission: 'orders',
   shownFor: 'read',
   title: 'Order',
-  async show(visit) {
-    const order = await visibleOrder(visit);
-    return order && orderView(visit, order);
-  },
-  async submit(visit) {
-    const order = await visibleOrder(visit);
-    if (order === undefined) return undefined;
+  find: visibleOrder,
+  view: orderView,
+  async change(visit, { id }) {
     const { deployment, origin, form: sent } = visit;
     const name = stepNames.find(one => one === sent.get('step'));
-    if (name === undefined) return orderView(visit, order, 'Choose a step.');
+    if (name === undefined) throw new UserError('Choose a step.');
     const note = enteredText(visit, 'note');
     const entries = { ...(note !== '' && { note }), ...(name === 'return' && { ready: sent.get('ready') === 'yes' }) };
-    try {
-      const take = steps[name].take;
-      const body = readChecked<NewOrderReturn>(orderReturn, entries);
-      await deployment.database.write(tx => take(tx, ownActor(visit), order.id, body, checkOf(visit, 'order')), origin);
-      return { location: `${PATH}/${order.id}?done=${name}` };
-    } catch (error) {
-      const message = formError(error);
-      return orderView(visit, (await visibleOrder(visit)) ?? order, message);
-    }
+    const { take } = steps[name];
+    const body = readChecked<NewOrderReturn>(orderReturn, entries);
+    await deployment.database.write(tx => take(tx, ownActor(visit), id, body, checkOf(visit, 'order')), origin);
+    return `${ORDERS_PATH}/${id}?done=${name}`;
   },
 });
 
@@ -124,7 +118,7 @@ ${stepNames.map(name => {
 })}
 </ol>
 ${possible.length > 0 && html`<h2>What is next</h2>${stepForm(visit, order, possible)}`}
-<p><a href="${PATH}">Holds and orders</a></p>`,
+<p><a href="${ORDERS_PATH}">Holds and orders</a></p>`,
   };
 }
 
@@ -155,5 +149,5 @@ ${
 }
 ${textArea({ name: 'note', label: 'Note', value: visit.form.get('note'), optional: true, maxLength: NOTE_LENGTH_MAX })}
 <p class="hint">The other party reads the note, too.</p>`;
-  return form(visit, { action: `${PATH}/${order.id}`, submit: 'Save' }, fields);
+  return form(visit, { action: `${ORDERS_PATH}/${order.id}`, submit: 'Save' }, fields);
 }

@@ -2,6 +2,7 @@ import { html } from '../../lib/html/html.ts';
 import { BodyReader } from '../../lib/http/server/validation.ts';
 import { NOTE_LENGTH_MAX } from '../../lib/text.ts';
 import { formatTime } from '../../lib/time.ts';
+import { UserError } from '../../lib/user-error.ts';
 import { NewHold } from '../../model/hold.ts';
 import { NewOrder } from '../../model/order.ts';
 import type { FullPet } from '../../model/pet.ts';
@@ -11,9 +12,11 @@ import { createHold } from '../../store/holds/holds.ts';
 import { placeOrder } from '../../store/orders/orders.ts';
 import { approveOrder, deliverOrder } from '../../store/orders/steps.ts';
 import { withBonds } from '../../store/pets/groups.ts';
-import { choices, enteredText, form, formError, notice, textArea } from '../forms.ts';
+import { formPage } from '../form-page.ts';
+import { choices, enteredText, form, notice, textArea } from '../forms.ts';
 import { changeOnce, onceField } from '../once.ts';
-import { type AccountVisit, accountPage, ownActor, type View } from '../page.ts';
+import { type AccountVisit, ownActor, type View } from '../page.ts';
+import { ANIMALS_PATH, HOLDS_PATH, ORDERS_PATH } from '../paths.ts';
 import { ownPet } from '../pets/form-pages.ts';
 import { petLinks, petsNamed } from '../pets/names.ts';
 import { readChecked } from '../schema-form.ts';
@@ -23,32 +26,23 @@ const newHold = new BodyReader(NewHold);
 const newOrder = new BodyReader(NewOrder);
 
 /** Puts an animal on hold, or gives it to someone; a bonded group together. */
-export const reservePage = accountPage({
-  path: '/shelter/animals/{petId}/reservation',
+export const reservePage = formPage({
+  path: `${ANIMALS_PATH}/{petId}/reservation`,
   permission: 'orders',
   title: 'Hold or hand over',
-  async show(visit) {
-    const pet = await reservable(visit);
-    return pet && reserveView(visit, pet);
-  },
-  async submit(visit) {
-    const pet = await reservable(visit);
-    if (pet === undefined) return undefined;
+  find: reservable,
+  view: reserveView,
+  async change(visit, pet) {
     const { form: sent } = visit;
     const purpose = sent.get('purpose') ?? '';
-    if (!Object.hasOwn(purposes, purpose)) return reserveView(visit, pet, 'Choose what to do.');
+    if (!Object.hasOwn(purposes, purpose)) throw new UserError('Choose what to do.');
     const note = enteredText(visit, `${purpose}Note`);
     const ids = idsOf(pet);
     const named = { ...(ids.length === 1 ? { petId: pet.id } : { petIds: ids }), ...(note !== '' && { note }) };
     const texts = Object.fromEntries([...sent].filter(([name]) => name !== 'token'));
-    try {
-      const reserve = purposes[purpose as Purpose];
-      const { location } = await changeOnce(visit, `reserve ${pet.id}`, texts, tx => reserve(visit, tx, named));
-      return { location: `${location}` };
-    } catch (error) {
-      const message = formError(error);
-      return reserveView(visit, pet, message);
-    }
+    const reserve = purposes[purpose as Purpose];
+    const { location } = await changeOnce(visit, `reserve ${pet.id}`, texts, tx => reserve(visit, tx, named));
+    return location!;
   },
 });
 
@@ -62,7 +56,7 @@ const purposes: Readonly<Record<Purpose, (visit: AccountVisit, tx: Transaction, 
     const period = Object.hasOwn(periods, name) && { expiresAt: formatTime(tx.now + periods[name]!) };
     const body = readChecked<NewHold>(newHold, { ...named, ...period });
     const { id } = await createHold(tx, ownActor(visit), body, boundOf(deployment.bounds, account, 'heldPets'));
-    return `/shelter/holds/${id}`;
+    return `${HOLDS_PATH}/${id}`;
   },
   async order(visit, tx, named) {
     const { account, deployment, form: sent } = visit;
@@ -71,7 +65,7 @@ const purposes: Readonly<Record<Purpose, (visit: AccountVisit, tx: Transaction, 
     const { id } = await placeOrder(tx, actor, body, boundOf(deployment.bounds, account, 'openOrders'));
     await approveOrder(tx, actor, id, {});
     if (sent.get('handOver') === 'now') await deliverOrder(tx, actor, id, {});
-    return `/shelter/orders/${id}`;
+    return `${ORDERS_PATH}/${id}`;
   },
 };
 
@@ -85,10 +79,16 @@ function idsOf({ id, group }: FullPet): readonly number[] {
   return group?.kind === 'bonded' ? (group.petIds ?? [id]) : [id];
 }
 
+const leavingNow = {
+  value: 'now',
+  label: 'They are leaving now',
+  hint: 'Otherwise the order waits under “Holds and orders” until you hand over.',
+} as const;
+
 async function reserveView(visit: AccountVisit, pet: FullPet, error?: string): Promise<View> {
   const ids = idsOf(pet);
   const { form: sent } = visit;
-  const action = `/shelter/animals/${pet.id}/reservation`;
+  const action = `${ANIMALS_PATH}/${pet.id}/reservation`;
   const pets = ids.length > 1 ? await petsNamed(visit, ids) : undefined;
   const purpose = (value: Purpose) => html`${onceField(visit)}<input type="hidden" name="purpose" value="${value}">`;
   const note = (name: string, label: string) =>
@@ -96,7 +96,7 @@ async function reserveView(visit: AccountVisit, pet: FullPet, error?: string): P
   return {
     title: `Hold or hand over ${pet.name}`,
     errors: { '': error },
-    body: html`<p><a href="/shelter/animals/${pet.id}"><bdi>${pet.name}</bdi></a></p>
+    body: html`<p><a href="${ANIMALS_PATH}/${pet.id}"><bdi>${pet.name}</bdi></a></p>
 ${pets !== undefined && notice('status', html`A bonded group stays together: ${petLinks(ids, pets)}.`)}
 <h2>Put on hold</h2>
 <p>Nobody else can reserve ${ids.length > 1 ? 'them' : html`<bdi>${pet.name}</bdi>`} during the hold.</p>
@@ -111,14 +111,7 @@ ${form(visit, { action, submit: 'Save' }, [
   choices('checkbox', {
     name: 'handOver',
     label: 'When',
-    choices: [
-      {
-        value: 'now',
-        label: 'They are leaving now',
-        hint: 'Otherwise the order waits under “Holds and orders” until you hand over.',
-        checked: sent.get('handOver') === 'now',
-      },
-    ],
+    choices: [{ ...leavingNow, checked: sent.get('handOver') === 'now' }],
   }),
   note('orderNote', 'Who takes them'),
 ])}`,

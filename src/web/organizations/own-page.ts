@@ -16,6 +16,7 @@ import { findOrganization, replaceOrganization, updateOrganization } from '../..
 import { locationOfPostalCode } from '../../store/places/postal-codes.ts';
 import { assertFormProblem, checkOf, form, notice } from '../forms.ts';
 import { type AccountVisit, accountPage, ownActor, type View } from '../page.ts';
+import { ORGANIZATION_PATH } from '../paths.ts';
 import { ownPhotosView } from '../photos/own-photos.ts';
 import { LONG_FORM_BYTES_MAX, readChecked, SchemaForm, type Texts, wordsOf } from '../schema-form.ts';
 
@@ -55,7 +56,7 @@ const organizationForm = new SchemaForm(NewOrganization, {
 
 /** Publishes and edits the organization of the account. */
 export const ownOrganizationPage = accountPage({
-  path: '/shelter/organization',
+  path: ORGANIZATION_PATH,
   permission: 'organization',
   shownFor: 'read',
   title: 'Your organization',
@@ -97,7 +98,7 @@ export const ownOrganizationPage = accountPage({
   },
 });
 
-const SAVED = { location: '/shelter/organization?saved=yes' };
+const SAVED = { location: `${ORGANIZATION_PATH}?saved=yes` };
 const newOrganization = new BodyReader(NewOrganization);
 const organizationPatch = new BodyReader(OrganizationPatch);
 
@@ -149,7 +150,7 @@ function formView(visit: AccountVisit, texts: Texts, own: OrganizationRow | unde
     body: html`${error === undefined && visit.query.has('saved') && notice('status', html`<p>Your organization is saved.</p>`)}
 <p>Everyone sees what you enter here on the page of your organization, beside your animals.</p>
 ${publicLink}
-${form(visit, { action: '/shelter/organization', submit: own === undefined ? 'Publish' : 'Save' }, [
+${form(visit, { action: ORGANIZATION_PATH, submit: own === undefined ? 'Publish' : 'Save' }, [
   html`<input type="hidden" name="etag" value="${etag}">`,
   organizationForm.fieldsView(texts, errors),
 ])}

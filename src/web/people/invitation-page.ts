@@ -17,6 +17,7 @@ import { NAME_LENGTH_MAX } from '../../lib/text.ts';
 import { roles } from '../../model/roles.ts';
 import { field, form, formError } from '../forms.ts';
 import { type PageResult, publicForm, type View, type Visit } from '../page.ts';
+import { HOME_PATH } from '../paths.ts';
 import {
   browserOf,
   cookieNotice,
@@ -29,7 +30,7 @@ import {
 import { nowOf } from '../site.ts';
 
 /** Where a member arrives after accepting. */
-const ACCEPTED = '/shelter';
+const ACCEPTED = HOME_PATH;
 
 /**
  * The page that an invitation opens. Opening it changes nothing, because mail scanners open links; its button accepts.

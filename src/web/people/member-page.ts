@@ -3,90 +3,67 @@ import { changeRole, listMembers } from '../../access/people/members.ts';
 import { attemptLimits, requireAttempt } from '../../access/sessions/attempts.ts';
 import { removeMemberWithDependents } from '../../events/webhooks/account-changes.ts';
 import { html, timeHtml } from '../../lib/html/html.ts';
+import { Problem } from '../../lib/http/problem.ts';
+import { UserError } from '../../lib/user-error.ts';
 import { keyState } from '../../model/key.ts';
 import type { AccountMember } from '../../model/person.ts';
 import { allows, isRole, roles } from '../../model/roles.ts';
-import { choices, form, formError } from '../forms.ts';
+import { formPage } from '../form-page.ts';
+import { choices, form } from '../forms.ts';
 import { idOf } from '../lists.ts';
-import { type AccountVisit, accountPage, type PageResult, type View } from '../page.ts';
+import type { AccountVisit, View } from '../page.ts';
 import { facts } from '../parts.ts';
 import { emailUrlOf } from '../sessions/visits.ts';
 import { accountDatabases, nowOf } from '../site.ts';
 import { PATH, roleChoices } from './people-page.ts';
 
 /** A member of the account, and the role. */
-export const memberPage = accountPage({
+export const memberPage = formPage({
   path: `${PATH}/{personId}`,
   permission: 'people',
   shownFor: 'own',
   title: 'Member',
   asksAgain: 'everyone',
-  show: visit => withMember(visit, member => memberView(visit, member)),
-  submit: visit =>
-    withMember(visit, async member => {
-      const { site, account, origin, form } = visit;
-      const role = form.get('role');
-      if (!isRole(role)) return memberView(visit, member, { role: 'Choose a role.' });
-      await requireAttempt(site.accounts, attemptLimits.people, String(account.id));
-      const emailUrl = emailUrlOf(visit);
-      return attempt(
-        visit,
-        () => site.accounts.write(tx => changeRole(tx, account.id, member.id, role, emailUrl), origin),
-        `${PATH}?done=role`,
-        message => memberView(visit, member, { role: message }),
-      );
-    }),
+  find: memberOf,
+  view: memberView,
+  async change(visit, { id }) {
+    const { site, account, origin, form } = visit;
+    const role = form.get('role');
+    if (!isRole(role)) throw new UserError('Choose a role.');
+    await requireAttempt(site.accounts, attemptLimits.people, String(account.id));
+    await site.accounts.write(tx => changeRole(tx, account.id, id, role, emailUrlOf(visit)), origin);
+    site.emailQueued();
+    return `${PATH}?done=role`;
+  },
 });
 
 /** Removes a member, or leaves the account. */
-export const removeMemberPage = accountPage({
+export const removeMemberPage = formPage({
   path: `${PATH}/{personId}/removal`,
   permission: 'own',
   title: 'Remove a member',
   asksAgain: 'everyone',
-  show: visit => withMember(visit, member => removalView(visit, member)),
-  submit: visit =>
-    withMember(visit, async member => {
-      const { site, account, origin, form } = visit;
-      if (!mayRemove(visit, member)) return removalView(visit, member);
-      await requireAttempt(site.accounts, attemptLimits.people, String(account.id));
-      const options = {
-        ...{ revokesKeys: form.get('revoke') === 'keys' && visit.may('people'), origin },
-        emailUrl: emailUrlOf(visit),
-      };
-      const removed = { accountId: account.id, personId: member.id };
-      return attempt(
-        visit,
-        () => removeMemberWithDependents(accountDatabases(site), removed, options),
-        isSelf(visit, member) ? '/sign-in?done=left' : `${PATH}?done=removed`,
-        message => removalView(visit, member, message),
-      );
-    }),
+  async find(visit) {
+    const member = await memberOf(visit);
+    if (member === undefined || mayRemove(visit, member)) return member;
+    throw new Problem('role_not_allowed', 403, 'Only an owner can remove someone else.');
+  },
+  view: removalView,
+  async change(visit, member) {
+    const { site, account, origin, form } = visit;
+    await requireAttempt(site.accounts, attemptLimits.people, String(account.id));
+    const revokesKeys = form.get('revoke') === 'keys' && visit.may('people');
+    const removed = { accountId: account.id, personId: member.id };
+    const options = { revokesKeys, origin, emailUrl: emailUrlOf(visit) };
+    await removeMemberWithDependents(accountDatabases(site), removed, options);
+    site.emailQueued();
+    return isSelf(visit, member) ? '/sign-in?done=left' : `${PATH}?done=removed`;
+  },
 });
 
-async function withMember<Result>(
-  { site, account, parameters }: AccountVisit,
-  handle: (member: AccountMember) => Result,
-): Promise<Awaited<Result> | undefined> {
+async function memberOf({ site, account, parameters }: AccountVisit): Promise<AccountMember | undefined> {
   const id = idOf(parameters['personId']);
-  const member = (await listMembers(site.accounts, account.id)).find(one => one.id === id);
-  return member && (await handle(member));
-}
-
-/** Runs a change of members. Returns the redirect after it, or the view with the message of its error. */
-async function attempt(
-  { site }: AccountVisit,
-  change: () => Promise<void>,
-  location: string,
-  refused: (message: string) => View | Promise<View>,
-): Promise<PageResult> {
-  try {
-    await change();
-    site.emailQueued();
-    return { location };
-  } catch (error) {
-    return refused(formError(error));
-  }
+  return (await listMembers(site.accounts, account.id)).find(one => one.id === id);
 }
 
 function isSelf({ signedIn }: AccountVisit, { id }: AccountMember): boolean {
@@ -97,12 +74,12 @@ function mayRemove(visit: AccountVisit, member: AccountMember): boolean {
   return visit.may('people') || isSelf(visit, member);
 }
 
-function memberView(visit: AccountVisit, member: AccountMember, errors: { role?: string } = {}): View {
+function memberView(visit: AccountVisit, member: AccountMember, error?: string): View {
   const { id, name, email, role, joinedAt } = member;
   const remove = isSelf(visit, member) ? 'Leave this account …' : 'Remove from this account …';
   return {
     title: name,
-    errors,
+    errors: { role: error },
     body: html`<p><a href="${PATH}">All people</a></p>
 ${facts([
   ['E-mail address', email],
@@ -114,7 +91,7 @@ ${
   form(
     visit,
     { action: `${PATH}/${id}`, submit: 'Change the role' },
-    choices('radio', { name: 'role', label: 'Role', error: errors.role, choices: roleChoices(role) }),
+    choices('radio', { name: 'role', label: 'Role', error, choices: roleChoices(role) }),
   )
 }
 ${mayRemove(visit, member) && html`<p><a class="button secondary" href="${PATH}/${id}/removal">${remove}</a></p>`}`,
@@ -125,17 +102,13 @@ async function removalView(visit: AccountVisit, member: AccountMember, error?: s
   const { site, account } = visit;
   const { id, name } = member;
   const self = isSelf(visit, member);
-  const title = self ? `Leave ${account.name}?` : `Remove ${name}?`;
-  if (!mayRemove(visit, member)) {
-    return { title, status: 403, body: html`<p>Only an owner can remove someone else.</p>` };
-  }
   const made = new Set(await keyIdsOfMember(site.accounts, account.id, id));
   const keys = (await listKeys(site.accounts, account.id)).filter(
     key => made.has(key.id) && keyState(key, nowOf(site)) === 'active',
   );
   const offersKeys = keys.length > 0 && visit.may('people');
   return {
-    title,
+    title: self ? `Leave ${account.name}?` : `Remove ${name}?`,
     errors: { '': error },
     body: html`<p>${
       self

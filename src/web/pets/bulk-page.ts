@@ -11,11 +11,12 @@ import { assertFormProblem, form, notice } from '../forms.ts';
 import { idOf } from '../lists.ts';
 import { changeOnceAfter, onceField } from '../once.ts';
 import { type AccountVisit, accountPage, ownActor, type View } from '../page.ts';
+import { ANIMALS_PATH } from '../paths.ts';
 import { type BulkAction, bulkActions } from './bulk-actions.ts';
 import { petLinks, petsNamed } from './names.ts';
-import { allMatching, choiceBehind, LIST_PATH, listField, listPath, type OwnChoice, queryOf } from './own-choice.ts';
+import { allMatching, choiceBehind, listField, listPath, type OwnChoice, queryOf } from './own-choice.ts';
 
-export const BULK_PATH = `${LIST_PATH}/change`;
+export const BULK_PATH = `${ANIMALS_PATH}/change`;
 
 /** The maximum number of animals that one form changes. */
 export const BULK_MAX = 500;
@@ -107,7 +108,7 @@ function resultPath(name: string, choice: OwnChoice, { changed, unchanged, refus
     return Object.hasOwn(refusals, code) ? code : OTHER;
   });
   for (const [code, pets] of byCode) query.append(code, pets.map(({ id }) => id).join('.'));
-  return `${LIST_PATH}?${query}`;
+  return `${ANIMALS_PATH}?${query}`;
 }
 
 const OTHER = 'other';
@@ -188,7 +189,7 @@ ${fields}`,
 function namesOf(pets: readonly FullPet[]): Html {
   const shown = pets.slice(0, NAMES_SHOWN);
   const more = pets.length - shown.length;
-  return html`${shown.map(({ id, name }, index) => html`${index > 0 && ', '}<a href="${LIST_PATH}/${id}"><bdi>${name}</bdi></a>`)}${more > 0 && ` and ${countText(more)} more`}`;
+  return html`${shown.map(({ id, name }, index) => html`${index > 0 && ', '}<a href="${ANIMALS_PATH}/${id}"><bdi>${name}</bdi></a>`)}${more > 0 && ` and ${countText(more)} more`}`;
 }
 
 function deletionHints(pets: readonly FullPet[]): Html {

@@ -15,6 +15,7 @@ import { found } from '../found.ts';
 import { idOf, listPage } from '../lists.ts';
 import { changeOnce, onceField } from '../once.ts';
 import { type AccountVisit, accountPage, ownActor, type View } from '../page.ts';
+import { ANIMALS_PATH, MESSAGES_PATH } from '../paths.ts';
 import { ownPhotosView, photosLaterView } from '../photos/own-photos.ts';
 import { LONG_FORM_BYTES_MAX, readChecked, type Texts } from '../schema-form.ts';
 import { changesIn, errorsOf, fieldErrors, hashesOf, mergedTexts, textsIn, textsLike, textsOf } from './pet-form.ts';
@@ -22,7 +23,7 @@ import { petFormView, sectionLinks } from './pet-form-view.ts';
 
 /** Adds an animal. With `like` in the query, its form begins with the values of a litter. */
 export const newAnimalPage = accountPage({
-  path: '/shelter/animals/new',
+  path: `${ANIMALS_PATH}/new`,
   permission: 'animals',
   title: 'Add an animal',
   menu: 'desk',
@@ -52,15 +53,15 @@ export const newAnimalPage = accountPage({
         return String(id);
       };
       const { isRepeated, location: id } = await changeOnce(visit, 'newAnimal', texts, create);
-      if (visit.form.get('then') === 'another') return `/shelter/animals/new?like=${id}&saved=yes`;
-      return `/shelter/animals/${id}?saved=${isRepeated ? 'before' : 'new'}`;
+      if (visit.form.get('then') === 'another') return `${ANIMALS_PATH}/new?like=${id}&saved=yes`;
+      return `${ANIMALS_PATH}/${id}?saved=${isRepeated ? 'before' : 'new'}`;
     });
   },
 });
 
 /** Edits an animal of the account. */
 export const ownAnimalPage = accountPage({
-  path: '/shelter/animals/{petId}',
+  path: `${ANIMALS_PATH}/{petId}`,
   permission: 'animals',
   shownFor: 'read',
   title: 'Edit an animal',
@@ -88,7 +89,7 @@ export const ownAnimalPage = accountPage({
           origin,
         );
       }
-      return '/shelter/animals?saved=yes';
+      return `${ANIMALS_PATH}?saved=yes`;
     });
   },
 });
@@ -189,7 +190,7 @@ async function formView(visit: AccountVisit, { texts, pet, like, message }: Show
     scripts: ['animal-form.js', 'unsaved-entries.js', pet === undefined ? 'photo-choice.js' : 'upload.js'],
     errors: errorsOf(texts, again?.problem),
     body: html`${message}${pet && stepsView(visit, pet)}${sectionLinks}
-${pet === undefined ? photosLaterView(like && `/shelter/animals/${like.id}/photos`) : ownPhotosView(visit, pet, 'animal')}
+${pet === undefined ? photosLaterView(like && `${ANIMALS_PATH}/${like.id}/photos`) : ownPhotosView(visit, pet, 'animal')}
 ${
   pet === undefined
     ? petFormView(visit, shown, onceField(visit), anotherButton)
@@ -214,23 +215,23 @@ const savedTexts = {
 function savedView({ id, name }: FullPet, state: keyof typeof savedTexts): Html {
   const next =
     state === 'another'
-      ? html`<a href="/shelter/animals/${id}#photos">Photos of <bdi>${name}</bdi></a>`
-      : html`<a href="/shelter/animals/new?like=${id}">Add another like this one</a>`;
+      ? html`<a href="${ANIMALS_PATH}/${id}#photos">Photos of <bdi>${name}</bdi></a>`
+      : html`<a href="${ANIMALS_PATH}/new?like=${id}">Add another like this one</a>`;
   return notice(
     'status',
-    html`<p><bdi>${name}</bdi> ${savedTexts[state]}</p><p>${next} · <a href="/shelter/animals">Your animals</a></p>`,
+    html`<p><bdi>${name}</bdi> ${savedTexts[state]}</p><p>${next} · <a href="${ANIMALS_PATH}">Your animals</a></p>`,
   );
 }
 
 /** Returns the links to what happens to an animal. */
 function stepsView(visit: AccountVisit, { id, status }: FullPet): Html {
   const reserve = visit.may('orders') && status !== 'sold';
-  return html`<p>${reserve && html`<a class="button secondary" href="/shelter/animals/${id}/reservation">Hold or hand over</a> `}<a href="/shelter/animals/${id}/history">History</a> · <a href="/shelter/messages?animal=${id}">Messages</a></p>
+  return html`<p>${reserve && html`<a class="button secondary" href="${ANIMALS_PATH}/${id}/reservation">Hold or hand over</a> `}<a href="${ANIMALS_PATH}/${id}/history">History</a> · <a href="${MESSAGES_PATH}?animal=${id}">Messages</a></p>
 `;
 }
 
 function links(pet: FullPet | undefined): Html {
-  return html`<p>${pet && html`<a href="/animals/${pet.id}">Public page</a> · <a href="/animals/${pet.id}/card">Card to print</a> · <a href="/shelter/animals/${pet.id}/deletion">Delete the animal</a> · `}<a href="/shelter/animals">Your animals</a></p>`;
+  return html`<p>${pet && html`<a href="/animals/${pet.id}">Public page</a> · <a href="/animals/${pet.id}/card">Card to print</a> · <a href="${ANIMALS_PATH}/${pet.id}/deletion">Delete the animal</a> · `}<a href="${ANIMALS_PATH}">Your animals</a></p>`;
 }
 
 /** Returns the main categories, and the category of the animal. */

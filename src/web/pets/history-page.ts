@@ -6,6 +6,7 @@ import type { PetHistoryEntry, PetReason, PetStatus, Price } from '../../model/p
 import { petHistory } from '../../store/pets/history.ts';
 import { listPage, pageLinks } from '../lists.ts';
 import { type AccountVisit, accountPage, ownActor } from '../page.ts';
+import { ANIMALS_PATH, HOLDS_PATH, ORDERS_PATH } from '../paths.ts';
 import { wordsOf } from '../schema-form.ts';
 import { placedLabel } from './form-groups.ts';
 import { ownPet } from './form-pages.ts';
@@ -13,7 +14,7 @@ import { priceText, statusNames } from './parts.ts';
 
 /** What happened to an animal, in words, oldest first. */
 export const animalHistoryPage = accountPage({
-  path: '/shelter/animals/{petId}/history',
+  path: `${ANIMALS_PATH}/{petId}/history`,
   permission: 'read',
   title: 'History',
   async show(visit) {
@@ -33,7 +34,7 @@ export const animalHistoryPage = accountPage({
     });
     return {
       title: `History of ${pet.name}`,
-      body: html`<p><a href="/shelter/animals/${pet.id}"><bdi>${pet.name}</bdi></a></p>
+      body: html`<p><a href="${ANIMALS_PATH}/${pet.id}"><bdi>${pet.name}</bdi></a></p>
 <ol class="timeline">${items}</ol>
 ${pageLinks(visit, links)}`,
     };
@@ -65,8 +66,8 @@ function entryView(visit: AccountVisit, entry: PetHistoryEntry, person: string |
   const what = reason === undefined ? events[type] : (reasons[reason as PetReason] ?? wordsOf(String(reason)));
   const link =
     orderId !== undefined
-      ? html` (<a href="/shelter/orders/${orderId}">order ${orderId}</a>)`
-      : holdId !== undefined && html` (<a href="/shelter/holds/${holdId}">hold ${holdId}</a>)`;
+      ? html` (<a href="${ORDERS_PATH}/${orderId}">order ${orderId}</a>)`
+      : holdId !== undefined && html` (<a href="${HOLDS_PATH}/${holdId}">hold ${holdId}</a>)`;
   const by =
     person === undefined
       ? accountId !== undefined && accountId !== visit.account.id && html` by account ${accountId}`

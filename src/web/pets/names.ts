@@ -3,6 +3,7 @@ import { type Html, html } from '../../lib/html/html.ts';
 import { listPets } from '../../store/pets/list.ts';
 import { listPage } from '../lists.ts';
 import type { AccountVisit } from '../page.ts';
+import { HOME_PATH } from '../paths.ts';
 
 /** An animal that a row of a list names. */
 export interface NamedPet {
@@ -30,7 +31,7 @@ export async function petsNamed(visit: AccountVisit, ids: readonly number[]): Pr
 export function petLink(id: number, pets: ReadonlyMap<number, NamedPet>): Html {
   const pet = pets.get(id);
   if (pet === undefined) return html`An animal that is gone`;
-  return html`<a href="${pet.isOwn ? '/shelter' : ''}/animals/${id}"><bdi>${pet.name}</bdi></a>`;
+  return html`<a href="${pet.isOwn ? HOME_PATH : ''}/animals/${id}"><bdi>${pet.name}</bdi></a>`;
 }
 
 /** The same for several animals. */

@@ -12,11 +12,11 @@ import { choicesOf, field, notice, select } from '../forms.ts';
 import { listPage, pageLinks } from '../lists.ts';
 import { type AccountVisit, accountPage } from '../page.ts';
 import { table } from '../parts.ts';
+import { ANIMALS_PATH } from '../paths.ts';
 import { bulkChoices } from './bulk-actions.ts';
 import { BULK_MAX, BULK_PATH, changeNotice } from './bulk-page.ts';
 import {
   isFiltered,
-  LIST_PATH,
   listField,
   listPath,
   type OwnChoice,
@@ -32,7 +32,7 @@ import { beginLinks, noAnimalsView } from './parts.ts';
 
 /** The animals of the account, to search, filter and change. */
 export const ownAnimalsPage = accountPage({
-  path: LIST_PATH,
+  path: ANIMALS_PATH,
   permission: 'read',
   title: 'Your animals',
   menu: 'desk',
@@ -74,7 +74,7 @@ async function filterForm({ deployment }: AccountVisit, choice: OwnChoice): Prom
   const categories = await categoriesWithin(deployment.database, null, CATEGORIES_MAX);
   const kinds = categories.map(({ id, name }) => ({ value: `${id}`, label: name, checked: id === category }));
   const isMore = category !== undefined || tag !== '' || show !== '' || sort !== 'newest';
-  return html`<form action="${LIST_PATH}" class="filter own-filter" role="search" aria-label="Your animals">
+  return html`<form action="${ANIMALS_PATH}" class="filter own-filter" role="search" aria-label="Your animals">
 ${field({ name: 'q', label: 'Name, code or microchip', type: 'search', value: q, optional: true, maxLength: SEARCH_LENGTH_MAX })}
 ${select({ name: 'status', label: 'Status', choices: choicesOf(statusChoices, status) })}
 <button class="secondary">Search</button>
@@ -93,12 +93,12 @@ function totalView(choice: OwnChoice, { total, before }: OwnPage): Html {
   const rest =
     before !== undefined &&
     html`${number && ' among '}${number === undefined ? 'Looked at ' : ''}${countText(SCAN_LIMIT)} of your animals. <a href="${listPath(choice, { before })}">Look at older ones</a>`;
-  return html`<p class="total">${number}${rest}${isFiltered(choice) && number && html` · <a href="${LIST_PATH}">Clear the filters</a>`}</p>`;
+  return html`<p class="total">${number}${rest}${isFiltered(choice) && number && html` · <a href="${ANIMALS_PATH}">Clear the filters</a>`}</p>`;
 }
 
 function noneMatchView(choice: OwnChoice): Html {
   return html`<div class="empty"><p>No animals match.</p>
-<p>${choice.status !== 'any' && html`<a href="${listPath(choice, { status: 'any' })}">Look among animals of any status</a>${isFiltered(choice) && ' or '}`}${isFiltered(choice) && html`<a href="${LIST_PATH}">clear the filters</a>`}</p></div>`;
+<p>${choice.status !== 'any' && html`<a href="${listPath(choice, { status: 'any' })}">Look among animals of any status</a>${isFiltered(choice) && ' or '}`}${isFiltered(choice) && html`<a href="${ANIMALS_PATH}">clear the filters</a>`}</p></div>`;
 }
 
 /** The form to which the checkboxes of all rows belong. */

@@ -8,9 +8,8 @@ import { findOwnPets, type OwnFilter, type OwnSort } from '../../store/pets/own-
 import { SEARCH_LENGTH_MAX } from '../../store/search/words.ts';
 import { idOf, listPage } from '../lists.ts';
 import type { AccountVisit } from '../page.ts';
+import { ANIMALS_PATH } from '../paths.ts';
 import { statusNames } from './parts.ts';
-
-export const LIST_PATH = '/shelter/animals';
 
 /** The statuses that a shelter can choose; '' is the default: the animals that have not left. */
 export const statusChoices = { '': 'Available or reserved', ...statusNames, any: 'Any status' } as const;
@@ -77,7 +76,7 @@ export function queryOf({ q, status, category, tag, show, sort, before, cursor }
 export function listPath(choice: OwnChoice, change: Partial<OwnChoice> = {}): string {
   const first = Object.keys(change).length === 0 ? {} : { cursor: undefined, before: undefined };
   const query = queryOf({ ...choice, ...first, ...change });
-  return query.size === 0 ? LIST_PATH : `${LIST_PATH}?${query}`;
+  return query.size === 0 ? ANIMALS_PATH : `${ANIMALS_PATH}?${query}`;
 }
 
 /** Reports whether a choice has a filter. */

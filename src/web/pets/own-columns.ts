@@ -7,7 +7,8 @@ import { categoryPaths } from '../../store/categories/paths.ts';
 import { arrivalOf } from '../../store/pets/own-pets.ts';
 import type { AccountVisit } from '../page.ts';
 import type { Columns } from '../parts.ts';
-import { LIST_PATH, listPath, listQuery, type OwnChoice } from './own-choice.ts';
+import { ANIMALS_PATH, MESSAGES_PATH } from '../paths.ts';
+import { listPath, listQuery, type OwnChoice } from './own-choice.ts';
 import { drawing, otherDrawing, priceText, statusBadges } from './parts.ts';
 import { ageText } from './profile-view.ts';
 import { breedText } from './trait-names.ts';
@@ -52,7 +53,7 @@ function animalCell({ id, name, externalId, photos: [main] = [] }: FullPet, draw
       : html`<img class="thumb" src="${photoPath(main.id, 100)}" width="48" height="48" alt="" loading="lazy" decoding="async">`;
   return html`<div class="own">${mayChange && html`<input type="checkbox" id="animal-${id}" form="${SELECTION}" name="id" value="${id}" aria-label="Select ${name}">`}
 ${thumb}
-<span><a href="${LIST_PATH}/${id}"><bdi>${name}</bdi></a>${externalId !== undefined && html` <span class="quiet small"><bdi>${externalId}</bdi></span>`}</span></div>`;
+<span><a href="${ANIMALS_PATH}/${id}"><bdi>${name}</bdi></a>${externalId !== undefined && html` <span class="quiet small"><bdi>${externalId}</bdi></span>`}</span></div>`;
 }
 
 /** Returns the tags and the group of an animal, each with a link to the animals that share it. */
@@ -68,7 +69,7 @@ function labelsOf({ tags = [], group }: FullPet, choice: OwnChoice): Html | unde
 
 function editLink({ id, name }: FullPet, choice: OwnChoice): Html {
   return html`
-<a href="${LIST_PATH}/${id}/status${listQuery(choice)}" data-edit="${id}" aria-label="Edit status, price and tags of ${name}">Edit</a>`;
+<a href="${ANIMALS_PATH}/${id}/status${listQuery(choice)}" data-edit="${id}" aria-label="Edit status, price and tags of ${name}">Edit</a>`;
 }
 
 function daysHere(pet: FullPet, now: number): number {
@@ -78,5 +79,5 @@ function daysHere(pet: FullPet, now: number): number {
 function messagesCell(id: number, name: string, count: number | undefined): Html | undefined {
   if (count === undefined) return undefined;
   const noun = count === 1 ? 'message' : 'messages';
-  return html`<a href="/shelter/messages?animal=${id}" aria-label="${count} ${noun} about ${name}">${count}</a>`;
+  return html`<a href="${MESSAGES_PATH}?animal=${id}" aria-label="${count} ${noun} about ${name}">${count}</a>`;
 }

@@ -3,6 +3,7 @@ import { type Html, html } from '../../lib/html/html.ts';
 import type { FullPet, PetStatus, Price } from '../../model/pet.ts';
 import type { NamedCategory } from '../../store/categories/paths.ts';
 import { badge, drawingOf } from '../parts.ts';
+import { ANIMALS_PATH, IMPORTS_PATH } from '../paths.ts';
 import { photoView } from '../photos/photo-view.ts';
 
 /** The name of a status on pages. */
@@ -65,7 +66,7 @@ const priceFormats = new Map<string, { readonly format: Intl.NumberFormat; reado
 const PRICE_FORMATS_MAX = 100;
 
 /** Links to the two ways to list animals. */
-export const beginLinks = html`<p><a class="button" href="/shelter/animals/new">Add an animal</a> <a class="button secondary" href="/shelter/imports">Import a file</a></p>`;
+export const beginLinks = html`<p><a class="button" href="${ANIMALS_PATH}/new">Add an animal</a> <a class="button secondary" href="${IMPORTS_PATH}">Import a file</a></p>`;
 
 /** The content of a page of the list when there are no animals at all, in the style of `animals.css`. */
 export const noAnimalsView = html`<div class="lost">${drawingOf('dog')}

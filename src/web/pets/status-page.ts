@@ -8,9 +8,10 @@ import { newCategoriesOf } from '../../store/categories/bound.ts';
 import { updatePet } from '../../store/pets/pets.ts';
 import { assertFormProblem, checkOf, choicesOf, field, form, select, textArea } from '../forms.ts';
 import { type AccountVisit, accountPage, ownActor, type View } from '../page.ts';
+import { ANIMALS_PATH } from '../paths.ts';
 import { readChecked, type Texts } from '../schema-form.ts';
 import { ownPet } from './form-pages.ts';
-import { choiceBehind, LIST_PATH, listField, listPath, queryOf } from './own-choice.ts';
+import { choiceBehind, listField, listPath, queryOf } from './own-choice.ts';
 import { statusNames } from './parts.ts';
 import { changesIn, errorsOf, textsOf } from './pet-form.ts';
 import { TAGS_ERROR, tagsIn } from './tag-lines.ts';
@@ -20,7 +21,7 @@ const names = ['status', 'price/amount', 'price/currency', 'tags'] as const;
 
 /** The small form of an animal in the list: its status, price and tags. `edit-in-row.js` shows it below the row. */
 export const petStatusPage = accountPage({
-  path: `${LIST_PATH}/{petId}/status`,
+  path: `${ANIMALS_PATH}/{petId}/status`,
   permission: 'animals',
   title: 'Status, price and tags',
   async show(visit) {
@@ -42,7 +43,7 @@ export const petStatusPage = accountPage({
       );
       const query = queryOf(choiceBehind(sent));
       query.set('saved', 'yes');
-      return { location: `${LIST_PATH}?${query}#animal-${pet.id}` };
+      return { location: `${ANIMALS_PATH}?${query}#animal-${pet.id}` };
     } catch (error) {
       assertFormProblem(error);
       return error.code === 'precondition_failed' ? staleView(visit) : formView(visit, pet, texts, error);
@@ -94,7 +95,7 @@ function formView(visit: AccountVisit, pet: FullPet, texts: Texts, error?: Probl
     errors,
     body: html`${form(
       visit,
-      { action: `${LIST_PATH}/${id}/status`, submit: 'Save' },
+      { action: `${ANIMALS_PATH}/${id}/status`, submit: 'Save' },
       html`${listField(choice)}<input type="hidden" name="etag" value="${etag}">
 ${names.map(name => html`<input type="hidden" name="was/${name}" value="${current[name]}">`)}
 ${select({ ...shown('status'), label: 'Status', choices: choicesOf(statusNames, texts['status']!) })}
@@ -102,6 +103,6 @@ ${field({ ...shown('price/amount'), label: 'Price', optional: true })}
 ${field({ ...shown('price/currency'), label: 'Currency, such as EUR', optional: true, maxLength: 3 })}
 ${textArea({ ...shown('tags'), label: 'Tags, one a line', optional: true })}`,
     )}
-<p><a href="${LIST_PATH}/${id}">All entries of the animal</a> · <a href="${listPath(choice)}">Back to the list</a></p>`,
+<p><a href="${ANIMALS_PATH}/${id}">All entries of the animal</a> · <a href="${listPath(choice)}">Back to the list</a></p>`,
   };
 }

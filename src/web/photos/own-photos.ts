@@ -20,6 +20,7 @@ import { addReceived, receivePhoto } from '../../store/photos/receive.ts';
 import { assertFormProblem, checkOf, form, notice } from '../forms.ts';
 import { idOf } from '../lists.ts';
 import { type AccountVisit, accountPage, ownActor, type View, type WebPage } from '../page.ts';
+import { ANIMALS_PATH, ORGANIZATION_PATH } from '../paths.ts';
 import { photoView, type WithPhotos } from './photo-view.ts';
 
 /** The pages with the forms for the photos of one kind of holder. */
@@ -37,13 +38,13 @@ export const ownPhotoPages: readonly WebPage[] = [
   ...pagesOf({
     holders: petPhotos,
     permission: 'animals',
-    path: '/shelter/animals/{petId}',
+    path: `${ANIMALS_PATH}/{petId}`,
     idIn: ({ parameters }) => idOf(parameters['petId']),
   }),
   ...pagesOf({
     holders: organizationPhotos,
     permission: 'organization',
-    path: '/shelter/organization',
+    path: ORGANIZATION_PATH,
     idIn: ({ account }) => account.id,
   }),
 ];

@@ -14,6 +14,7 @@ import type { Membership, Person } from '../../model/person.ts';
 import { choices, form, passwordField } from '../forms.ts';
 import { homeOf } from '../menu.ts';
 import { publicForm, type View, type Visit } from '../page.ts';
+import { HOME_PATH } from '../paths.ts';
 import { accountDatabases, nowOf } from '../site.ts';
 import {
   browserOf,
@@ -111,7 +112,7 @@ async function confirm(visit: Visit, opened: Opened) {
   if (result !== 'done') return result === 'taken' ? takenView() : endedView(visit);
   if (!needed) return { location: signedIn === undefined ? '/sign-in?done=confirmed' : '/account?done=confirmed' };
   const started = await site.accounts.write(tx => startSignIn(tx, person.id, browserOf(visit)));
-  return signedInResult(visit, started, '/shelter?done=confirmed');
+  return signedInResult(visit, started, `${HOME_PATH}?done=confirmed`);
 }
 
 async function resetView(visit: Visit, opened: Opened, error?: string): Promise<View> {

@@ -11,6 +11,7 @@ import { durationIn } from '../../lib/time.ts';
 import type { Account } from '../../model/account.ts';
 import { doneNotice, field, form, notice, passwordField } from '../forms.ts';
 import { accountPage, publicForm, type View, type Visit } from '../page.ts';
+import { HOME_PATH } from '../paths.ts';
 import { PASSKEY_SCRIPT, signedByPasskey, signingForm } from './factor-forms.ts';
 import {
   browserOf,
@@ -68,7 +69,7 @@ export const signUpPage = publicForm({
   path: '/sign-up',
   title: 'Create an account',
   on: 'portal',
-  show: visit => (visit.signedIn ? { location: '/shelter' } : signUpView(visit, {})),
+  show: visit => (visit.signedIn ? { location: HOME_PATH } : signUpView(visit, {})),
   async submit(visit) {
     const { form, site } = visit;
     const values = { name: form.get('name')?.trim() ?? '', email: form.get('email')?.trim() ?? '' };

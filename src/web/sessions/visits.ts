@@ -10,6 +10,7 @@ import { checkChange } from '../../model/account.ts';
 import type { Membership, Person } from '../../model/person.ts';
 import { notice, type PasswordField, passwordField } from '../forms.ts';
 import type { Redirect, Visit } from '../page.ts';
+import { HOME_PATH } from '../paths.ts';
 import { COOKIES_NEED_HTTPS } from '../same-site.ts';
 
 /** Returns the dependencies of signing in and up from a visit. */
@@ -61,7 +62,7 @@ export function signedInResult(
 /** Returns the path to open after signing in: only a path of this site. */
 export function nextOf({ form, query }: Visit): string {
   const next = form.get('next') ?? query.get('next') ?? '';
-  return /^\/(?![/\\])[\x21-\x7e]*$/.test(next) ? next : '/shelter';
+  return /^\/(?![/\\])[\x21-\x7e]*$/.test(next) ? next : HOME_PATH;
 }
 
 /** Returns the hidden field that keeps the path to open after signing in. */
