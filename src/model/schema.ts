@@ -1,5 +1,6 @@
 import type { AliasableExpression, Generated } from 'kysely';
 import type { TableOf } from '../lib/fields/field.ts';
+import type { MaybePromise, Transaction } from '../lib/storage/database.ts';
 import { type Builder, createQueryFactory, type EngineName, type Params, sql } from '../lib/storage/query.ts';
 import type { attemptFields, deliveryFields } from './delivery.ts';
 import type { loggedRequestFields } from './logged-request.ts';
@@ -568,6 +569,20 @@ export interface Tables extends NounTables {
 
 /** Defines a query over the product's tables; see `createQueryFactory`. */
 export const query = createQueryFactory<Tables>();
+
+/**
+ * Returns a retention rule: it deletes up to `limit` rows, of those whose `column` is at least `ageMs` ago. See
+ * `operate/retention.ts`.
+ */
+export function retentionRule<Table extends keyof Tables & string>(
+  table: Table,
+  primaryKey: readonly (keyof Tables[Table] & string)[],
+  column: keyof Tables[Table] & string,
+  ageMs = 0,
+): (tx: Transaction, limit: number) => MaybePromise<number> {
+  const statement = deletingOldest(table, primaryKey, column);
+  return (tx, limit) => tx.run(statement, { before: tx.now - ageMs + 1, limit });
+}
 
 /**
  * Returns the query that deletes the oldest rows whose `column` is below `before`, at most `limit`. Skips rows that

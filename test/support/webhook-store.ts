@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { activateTested } from '../../src/events/deliveries/activate-webhook.ts';
 import { insertDeliveries } from '../../src/events/deliveries/insert-deliveries.ts';
-import type { purgeDeletedWebhooks } from '../../src/events/deliveries/retention.ts';
 import { sendTest, storeTest } from '../../src/events/deliveries/test-delivery.ts';
 import { createWebhook, getWebhook } from '../../src/events/webhooks/webhooks.ts';
 import { testClock } from '../../src/lib/clock.ts';
@@ -13,6 +12,7 @@ import type { Actor } from '../../src/model/log/event.ts';
 import { assignPositions } from '../../src/model/log/ordering.ts';
 import { query } from '../../src/model/schema.ts';
 import type { NewWebhook } from '../../src/model/webhook.ts';
+import type { DeleteExpired } from '../../src/operate/retention.ts';
 import { createPet } from '../../src/store/pets/pets.ts';
 import { encryptor, owner, START } from './delivery-store.ts';
 import type { Engine } from './engines.ts';
@@ -68,7 +68,7 @@ export async function openWebhookStore(engine: Engine) {
       assert.ok(await database.write(tx => insertDeliveries(tx, 1, events)));
     },
     /** Deletes up to 40 rows; returns how many. */
-    deleteRows: (deleteRows: typeof purgeDeletedWebhooks) => database.write(tx => deleteRows(tx, 40)),
+    deleteRows: (deleteRows: DeleteExpired) => database.write(tx => deleteRows(tx, 40)),
     webhook: () => database.first(webhookRow, {}),
     dispatched: async () => Number((await database.first(factNamed, { name: 'dispatched' }))!.value),
   };

@@ -3,7 +3,7 @@ import { UserError } from '../../lib/user-error.ts';
 import { checkChange } from '../../model/account.ts';
 import { MEMBERS_MAX, MEMBERSHIPS_MAX, type Person } from '../../model/person.ts';
 import type { Role } from '../../model/roles.ts';
-import { deletingOldest, insertingOne, type Params, query, type Reader, type Transaction } from '../../model/schema.ts';
+import { insertingOne, type Params, query, type Reader, retentionRule, type Transaction } from '../../model/schema.ts';
 import {
   findPerson,
   findPersonByEmail,
@@ -65,7 +65,7 @@ export async function invite(
     ...{ accountId, email, role, invitedBy, now: tx.now, expiresAt: tx.now + INVITATION_MS },
     ...{ hash: secret === undefined ? null : hashSecret(secret), mailed: Number(secret === undefined) },
   });
-  if (emailUrl !== undefined) await queueEmail(tx, { kind: 'invitation', accountId, email, url: emailUrl });
+  await queueEmail(tx, { kind: 'invitation', accountId, email, url: emailUrl });
   return secret;
 }
 
@@ -145,9 +145,7 @@ async function createPerson(
 }
 
 /** Deletes expired invitations; a retention rule. */
-export function deleteExpiredInvitations(tx: Transaction, limit: number): Promise<number> | number {
-  return tx.run(deleteExpired, { before: tx.now + 1, limit });
-}
+export const deleteExpiredInvitations = retentionRule('invitations', ['id'], 'expires_at');
 
 type InvitationRow = Omit<Invitation, 'mailed'> & { readonly mailed: number };
 
@@ -216,5 +214,3 @@ const deleteInvitation = query((db, p: Params<{ accountId: number; id: number }>
 const deleteByAddress = query((db, p: Params<{ accountId: number; email: string }>) =>
   db.deleteFrom('invitations').where('account_id', '=', p.accountId).where('email', '=', p.email),
 );
-
-const deleteExpired = deletingOldest('invitations', ['id'], 'expires_at');

@@ -168,7 +168,6 @@ async function mailOwners(
   owners: readonly AccountMember[],
   url: string | undefined,
 ): Promise<void> {
-  if (url === undefined) return;
   for (const { email } of owners) await queueEmail(tx, { kind, accountId, email, url });
 }
 

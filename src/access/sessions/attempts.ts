@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { Problem } from '../../lib/http/problem.ts';
 import { DAY_MS } from '../../lib/time.ts';
-import { type Database, deletingOldest, type Params, query, type Transaction } from '../../model/schema.ts';
+import { type Database, type Params, query, retentionRule, type Transaction } from '../../model/schema.ts';
 import { canonicalAddress } from '../limits/address.ts';
 
 /** The number of attempts that an action allows in a period. */
@@ -105,12 +105,10 @@ export async function requireAttempt(database: Database, limit: AttemptLimit, su
   if (waitMs > 0) throw tooManyAttempts(waitMs);
 }
 
-/** Deletes attempts whose period has ended; a retention rule. */
-export function deleteOldAttempts(tx: Transaction, limit: number): Promise<number> | number {
-  return tx.run(deleteOld, { before: tx.now - PERIOD_MAX_MS, limit });
-}
-
 const PERIOD_MAX_MS = Math.max(...Object.values(attemptLimits).map(({ periodMs }) => periodMs));
+
+/** Deletes attempts whose period has ended; a retention rule. */
+export const deleteOldAttempts = retentionRule('attempts', ['subject'], 'since', PERIOD_MAX_MS);
 
 const addAttempt = query((db, p: Params<{ subject: string; now: number; over: number }>) =>
   db
@@ -138,5 +136,3 @@ const addAttempt = query((db, p: Params<{ subject: string; now: number; over: nu
 const deleteAttempts = query((db, p: Params<{ subject: string }>) =>
   db.deleteFrom('attempts').where('subject', '=', p.subject),
 );
-
-const deleteOld = deletingOldest('attempts', ['subject'], 'since');

@@ -1,12 +1,12 @@
 import { DAY_MS } from '../../lib/time.ts';
-import { deletingOldest, type Params, query, type Tables, type Transaction } from '../../model/schema.ts';
+import { type Params, query, retentionRule, type Tables, type Transaction } from '../../model/schema.ts';
 import { type AttemptLimit, attemptLimits, countAttempt, emailSubject } from './attempts.ts';
 
 /** The subject of an e-mail about a sign-in or the members of an account. */
 export type EmailKind = Tables['account_emails']['kind'];
 
 /** An e-mail to queue. */
-export interface QueuedEmail {
+interface QueuedEmail {
   readonly kind: EmailKind;
   /**
    * The account of an e-mail about its members. For the other kinds, the id of the person; `null` stands for the person
@@ -15,8 +15,8 @@ export interface QueuedEmail {
   readonly accountId: number | null;
   /** The recipient. */
   readonly email: string;
-  /** The public URL of the pages, without a trailing slash. */
-  readonly url: string;
+  /** The public URL of the pages, without a trailing slash; `undefined` if the process sends no e-mail. */
+  readonly url: string | undefined;
 }
 
 /** The retention of a queued e-mail. Without a mail server, no process sends it. */
@@ -41,14 +41,15 @@ const limits: Readonly<Partial<Record<EmailKind, AttemptLimit>>> = {
 };
 
 /**
- * Queues an e-mail; a job creates its link and sends it. Does nothing beyond the limit of e-mails to
- * one recipient; the caller must not reveal that.
+ * Queues an e-mail; a job creates its link and sends it. Does nothing if the process sends no e-mail, and beyond the limit
+ * of e-mails to one recipient; the caller must not reveal that.
  */
-export async function queueEmail(tx: Transaction, { email, ...queued }: QueuedEmail): Promise<void> {
+export async function queueEmail(tx: Transaction, { email, url, ...queued }: QueuedEmail): Promise<void> {
+  if (url === undefined) return;
   const isLimited = !warnings.includes(queued.kind);
   const limit = limits[queued.kind] ?? attemptLimits.emailByRecipient;
   const waitMs = isLimited ? await countAttempt(tx, limit, emailSubject(email)) : 0;
-  if (waitMs === 0) await tx.run(insertEmail, { ...queued, email: email.toLowerCase(), now: tx.now });
+  if (waitMs === 0) await tx.run(insertEmail, { ...queued, url, email: email.toLowerCase(), now: tx.now });
 }
 
 /** Deletes the queued e-mails about a person. Those about the account with the same id stay. */
@@ -57,11 +58,9 @@ export async function deleteEmails(tx: Transaction, personId: number): Promise<v
 }
 
 /** Deletes e-mails that could not be sent within a week; a retention rule. */
-export function deleteOldEmails(tx: Transaction, limit: number): Promise<number> | number {
-  return tx.run(deleteOld, { before: tx.now - QUEUED_MS, limit });
-}
+export const deleteOldEmails = retentionRule('account_emails', ['id'], 'created_at', QUEUED_MS);
 
-const insertEmail = query((db, p: Params<QueuedEmail & { now: number }>) =>
+const insertEmail = query((db, p: Params<QueuedEmail & { url: string; now: number }>) =>
   db.insertInto('account_emails').values({
     kind: p.kind,
     account_id: p.accountId,
@@ -76,5 +75,3 @@ const insertEmail = query((db, p: Params<QueuedEmail & { now: number }>) =>
 const deleteOfPerson = query((db, p: Params<{ personId: number }>) =>
   db.deleteFrom('account_emails').where('account_id', '=', p.personId).where('kind', 'not in', memberKinds),
 );
-
-const deleteOld = deletingOldest('account_emails', ['id'], 'created_at');

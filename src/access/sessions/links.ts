@@ -1,5 +1,5 @@
 import { DAY_MS, HOUR_MS } from '../../lib/time.ts';
-import { deletingOldest, type Params, query, type Reader, type Tables, type Transaction } from '../../model/schema.ts';
+import { type Params, query, type Reader, retentionRule, type Tables, type Transaction } from '../../model/schema.ts';
 import { hashSecret, newSecret } from './session.ts';
 
 export type LinkPurpose = Tables['links']['purpose'];
@@ -57,9 +57,7 @@ export async function deleteLinks(tx: Transaction, personId: number): Promise<vo
 }
 
 /** Deletes expired links; a retention rule. */
-export function deleteExpiredLinks(tx: Transaction, limit: number): Promise<number> | number {
-  return tx.run(deleteExpired, { before: tx.now + 1, limit });
-}
+export const deleteExpiredLinks = retentionRule('links', ['id'], 'expires_at');
 
 const columns = ['account_id as personId', 'purpose', 'email', 'expires_at as expiresAt'] as const;
 
@@ -103,5 +101,3 @@ const deleteLink = query((db, p: Params<{ id: number }>) => db.deleteFrom('links
 const deleteOfPerson = query((db, p: Params<{ personId: number }>) =>
   db.deleteFrom('links').where('account_id', '=', p.personId),
 );
-
-const deleteExpired = deletingOldest('links', ['id'], 'expires_at');

@@ -30,7 +30,7 @@ export async function requestReset(
 }
 
 /** The result of using a link. */
-export type LinkResult =
+type LinkResult =
   | 'done'
   /** The link was used, has expired, or its person is gone. */
   | 'ended'
@@ -59,7 +59,7 @@ export async function confirmByLink(
       }
       const { id: accountId, email } = person;
       await confirmAddress(tx, await changeAddress(tx, person, link.email));
-      if (emailUrl !== undefined) await queueEmail(tx, { kind: 'email_changed', accountId, email, url: emailUrl });
+      await queueEmail(tx, { kind: 'email_changed', accountId, email, url: emailUrl });
       return 'done';
     }, origin);
   } catch (error) {

@@ -121,5 +121,5 @@ async function recordChange(
   url: string | undefined,
 ): Promise<void> {
   await recordFactorChanges(tx, person);
-  if (url !== undefined) await queueEmail(tx, { kind, accountId: person.id, email: person.email, url });
+  await queueEmail(tx, { kind, accountId: person.id, email: person.email, url });
 }

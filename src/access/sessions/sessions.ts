@@ -1,11 +1,11 @@
 import { scopesFor } from '../../model/roles.ts';
 import {
   type Database,
-  deletingOldest,
   insertingOne,
   type Params,
   query,
   type Reader,
+  retentionRule,
   sql,
   type Transaction,
 } from '../../model/schema.ts';
@@ -111,9 +111,7 @@ export async function endSessionsIn(tx: Transaction, personId: number, accountId
 }
 
 /** Deletes sessions that began too long ago, including those that ended earlier; a retention rule. */
-export function deleteExpiredSessions(tx: Transaction, limit: number): Promise<number> | number {
-  return tx.run(deleteExpired, { before: tx.now + 1, limit });
-}
+export const deleteExpiredSessions = retentionRule('sessions', ['id'], 'expires_at');
 
 function hasEnded({ expiresAt, lastSeenAt }: Session, now: number): boolean {
   return now >= expiresAt || now >= lastSeenAt + IDLE_MS;
@@ -207,5 +205,3 @@ const deleteSignIns = query((db, p: Params<{ personId: number }>) =>
 const deleteSessionsIn = query((db, p: Params<{ personId: number; accountId: number }>) =>
   db.deleteFrom('sessions').where('account_id', '=', p.personId).where(currentAccount, '=', p.accountId),
 );
-
-const deleteExpired = deletingOldest('sessions', ['id'], 'expires_at');

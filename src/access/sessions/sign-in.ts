@@ -149,9 +149,8 @@ export async function signUp(
   const network = addressSubject(address);
   await requireAttempt(database, attemptLimits.signUpByAddress, network);
   const hash = await passwords.hash(password, network);
-  const inform = async (tx: Transaction, kind: 'confirm' | 'account_exists', accountId: number | null) => {
-    if (emailUrl !== undefined) await queueEmail(tx, { kind, accountId, email, url: emailUrl });
-  };
+  const inform = (tx: Transaction, kind: 'confirm' | 'account_exists', accountId: number | null) =>
+    queueEmail(tx, { kind, accountId, email, url: emailUrl });
   const create = async (tx: Transaction) => {
     if (await isTaken(tx, email)) return inform(tx, 'account_exists', null);
     const confirmBy = emailUrl === undefined ? undefined : tx.now + LINK_MS.confirm;

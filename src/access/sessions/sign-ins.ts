@@ -1,4 +1,4 @@
-import { deletingOldest, type Params, query, type Reader, type Transaction } from '../../model/schema.ts';
+import { type Params, query, type Reader, retentionRule, type Transaction } from '../../model/schema.ts';
 import { hasSecondFactor } from './has-second-factor.ts';
 import { hashSecret, newSecret, type Session } from './session.ts';
 import { startSession } from './sessions.ts';
@@ -66,9 +66,7 @@ export async function completeSignIn(
 }
 
 /** Deletes sign-ins that have expired; a retention rule. */
-export function deleteExpiredSignIns(tx: Transaction, limit: number): Promise<number> | number {
-  return tx.run(deleteExpired, { before: tx.now + 1, limit });
-}
+export const deleteExpiredSignIns = retentionRule('sign_ins', ['id'], 'expires_at');
 
 type NewSignIn = { personId: number; accountId: number | null; hash: string; expiresAt: number };
 
@@ -90,5 +88,3 @@ const signInByHash = query((db, p: Params<{ hash: string }>) =>
 );
 
 const deleteSignIn = query((db, p: Params<{ id: number }>) => db.deleteFrom('sign_ins').where('id', '=', p.id));
-
-const deleteExpired = deletingOldest('sign_ins', ['id'], 'expires_at');

@@ -5,7 +5,7 @@ import { formatSecret } from '../../lib/signature.ts';
 import { formatTime } from '../../lib/time.ts';
 import { problem } from '../../model/errors.ts';
 import { WEBHOOK_SECRETS_MAX } from '../../model/rules.ts';
-import { deletingOldest, type Params, query, type Reader, type Transaction } from '../../model/schema.ts';
+import { type Params, query, type Reader, retentionRule, type Transaction } from '../../model/schema.ts';
 
 const SECRET_BYTES = 32;
 
@@ -55,9 +55,7 @@ export function decryptSecret(encryptor: Encryptor, webhookId: number, secret: s
 }
 
 /** Deletes up to `limit` expired secrets; returns how many. */
-export async function deleteExpiredSecrets(tx: Transaction, limit: number): Promise<number> {
-  return tx.run(deleteExpired, { before: tx.now + 1, limit });
-}
+export const deleteExpiredSecrets = retentionRule('webhook_secrets', ['id'], 'expires_at');
 
 /** Returns the owner for which the secrets of a webhook are encrypted. */
 export function ownerOf(webhookId: number): string {
@@ -91,5 +89,3 @@ export const activeSecrets = query((db, p: Params<{ webhookId: number; now: numb
 export const deleteSecrets = query((db, p: Params<{ webhookId: number }>) =>
   db.deleteFrom('webhook_secrets').where('webhook_id', '=', p.webhookId),
 );
-
-const deleteExpired = deletingOldest('webhook_secrets', ['id'], 'expires_at');

@@ -13,7 +13,7 @@ import { isEmail } from '../../lib/email.ts';
 import { countText, nameError } from '../../lib/text.ts';
 import { DAY_MS } from '../../lib/time.ts';
 import { type MessageRow, textError } from '../../model/message.ts';
-import { deletingOldest, type Params, query, type Reader, type Transaction } from '../../model/schema.ts';
+import { type Params, query, type Reader, retentionRule, type Transaction } from '../../model/schema.ts';
 import { sendVisitorMessage } from '../messages/messages.ts';
 import { getPet } from '../pets/pets.ts';
 
@@ -110,9 +110,7 @@ export async function sendConfirmed(tx: Transaction, secret: string): Promise<Vi
 }
 
 /** Deletes messages whose address was not confirmed in time; a retention rule. */
-export function deleteUnconfirmed(tx: Transaction, limit: number): Promise<number> | number {
-  return tx.run(deleteExpired, { before: tx.now + 1, limit });
-}
+export const deleteUnconfirmed = retentionRule('visitor_messages', ['id'], 'expires_at');
 
 /** A limit, its subject, and the reason for a visitor who reaches it. */
 type CountedLimit = readonly [limit: AttemptLimit, subject: string, reason: string];
@@ -201,5 +199,3 @@ const messageByHash = query((db, p: Params<{ hash: string }>) =>
 const deleteByHash = query((db, p: Params<{ hash: string; now: number }>) =>
   db.deleteFrom('visitor_messages').where('hash', '=', p.hash).where('expires_at', '>', p.now).returning(columns),
 );
-
-const deleteExpired = deletingOldest('visitor_messages', ['id'], 'expires_at');
