@@ -9,7 +9,7 @@ import { replacePassword } from '../../access/sessions/recovery.ts';
 import { startSession } from '../../access/sessions/sessions.ts';
 import { UserError } from '../../lib/user-error.ts';
 import { type AccountVisit, accountPage, type PageResult, type WebPage } from '../page.ts';
-import { browserOf, changeError, knownCookie, personNameError, sessionCookie } from '../sessions/visits.ts';
+import { browserOf, changeError, emailUrlOf, knownCookie, personNameError, sessionCookie } from '../sessions/visits.ts';
 import { accountView } from './view.ts';
 
 /** The account: its name, address and password, and what it uses. */
@@ -40,7 +40,7 @@ export const changeName = change('/account/name', 'Change the name', 'account', 
   const { site, account, origin, form } = visit;
   const name = form.get('name')?.trim() ?? '';
   const error = changeError({ name });
-  if (error !== undefined) return accountView(visit, { values: { name }, errors: { name: error } });
+  if (error !== undefined) return accountView(visit, { name: error });
   await site.accounts.write(tx => updateAccount(tx, account.id, { name }), origin);
   return { location: '/account?done=name' };
 });
@@ -49,7 +49,7 @@ export const changeOwnName = change('/account/own-name', 'Change your name', 'ow
   const { site, signedIn, origin, form } = visit;
   const ownName = form.get('ownName')?.trim() ?? '';
   const error = personNameError(ownName);
-  if (error !== undefined) return accountView(visit, { values: { ownName }, errors: { ownName: error } });
+  if (error !== undefined) return accountView(visit, { ownName: error });
   await site.accounts.write(tx => updatePerson(tx, { ...signedIn.person, name: ownName }), origin);
   return { location: '/account?done=ownName' };
 });
@@ -66,9 +66,7 @@ export const changeEmail = change(
       email: changeError({ email }) ?? (email === person.email ? 'This is already your address.' : undefined),
       emailPassword: await currentPasswordError(visit, 'emailPassword'),
     };
-    const rejected = (error?: string) =>
-      accountView(visit, { values: { email }, errors: error === undefined ? errors : { email: error } });
-    if (errors.email !== undefined || errors.emailPassword !== undefined) return rejected();
+    if (errors.email !== undefined || errors.emailPassword !== undefined) return accountView(visit, errors);
     await requireAttempt(site.accounts, attemptLimits.emailChange, String(person.id));
     const url = request.publicUrl;
     if (site.emailSender !== undefined) {
@@ -81,27 +79,20 @@ export const changeEmail = change(
       await site.accounts.write(tx => changeAddress(tx, person, email), origin);
       return { location: '/account?done=email' };
     } catch (error) {
-      if (error instanceof UserError) return rejected('This address cannot be used.');
+      if (error instanceof UserError) return accountView(visit, { email: 'This address cannot be used.' });
       throw error;
     }
   },
   asks,
 );
 
-export const confirmAgain = change(
-  '/account/email/confirm',
-  'Send the link again',
-  'own',
-  async ({ site, signedIn, request }) => {
-    const { id: accountId, email } = signedIn.person;
-    if (site.emailSender !== undefined) {
-      const url = request.publicUrl;
-      await site.accounts.write(tx => queueEmail(tx, { kind: 'confirm', accountId, email, url }));
-      site.emailQueued();
-    }
-    return { location: '/account?done=sent#address' };
-  },
-);
+export const confirmAgain = change('/account/email/confirm', 'Send the link again', 'own', async visit => {
+  const { site, signedIn } = visit;
+  const { id: accountId, email } = signedIn.person;
+  await site.accounts.write(tx => queueEmail(tx, { kind: 'confirm', accountId, email, url: emailUrlOf(visit) }));
+  site.emailQueued();
+  return { location: '/account?done=sent#address' };
+});
 
 export const changePassword = change(
   '/account/password',
@@ -115,15 +106,13 @@ export const changePassword = change(
       current: await currentPasswordError(visit, 'current'),
       password: passwordError(password, person.email),
     };
-    if (errors.current !== undefined || errors.password !== undefined) return accountView(visit, { errors });
+    if (errors.current !== undefined || errors.password !== undefined) return accountView(visit, errors);
     const hash = await site.passwords.hash(password, addressSubject(request.address));
     const { id: accountId, email } = person;
     // This browser also gets a new session, because an attacker who knew the old password may have its cookie.
     const { secret } = await site.accounts.write(async tx => {
       await replacePassword(tx, person, hash);
-      if (site.emailSender !== undefined) {
-        await queueEmail(tx, { kind: 'password_changed', accountId, email, url: request.publicUrl });
-      }
+      await queueEmail(tx, { kind: 'password_changed', accountId, email, url: emailUrlOf(visit) });
       return startSession(tx, person.id, browserOf(visit), account.id);
     }, origin);
     site.emailQueued();

@@ -7,12 +7,12 @@ import { DAY_MS } from '../../lib/time.ts';
 import { UserError } from '../../lib/user-error.ts';
 import { DELETION_GRACE_DAYS } from '../../model/rules.ts';
 import { exportAccount } from '../../views/account-export/export.ts';
-import { field, form } from '../forms.ts';
+import { fieldsOf, form } from '../forms.ts';
 import { type AccountVisit, accountPage, type View } from '../page.ts';
 import { setting as section } from '../parts.ts';
 import { accountDatabases, nowOf } from '../site.ts';
 import { currentPasswordError } from './account.ts';
-import { currentPassword, exportSection, type Sent } from './view.ts';
+import { currentPassword, exportSection } from './view.ts';
 
 const GRACE_MS = DELETION_GRACE_DAYS * DAY_MS;
 
@@ -70,13 +70,13 @@ export const deleteAccount = accountPage({
       password: await currentPasswordError(visit, 'password'),
     };
     if (errors.name !== undefined || errors.password !== undefined) {
-      return deletionView(visit, { values: { name }, errors });
+      return deletionView(visit, errors);
     }
     try {
       const databases = accountDatabases(site);
       await suspendWithDependents(databases, account.id, (tx, id) => requestOwnDeletion(tx, id, GRACE_MS), origin);
     } catch (error) {
-      if (error instanceof UserError) return deletionView(visit, { values: { name }, errors: { '': error.message } });
+      if (error instanceof UserError) return deletionView(visit, { '': error.message });
       throw error;
     }
     return { location: '/account' };
@@ -102,7 +102,7 @@ export const cancelDeletion = accountPage({
   },
 });
 
-async function deletionView(visit: AccountVisit, { values, errors }: Sent = {}): Promise<View> {
+async function deletionView(visit: AccountVisit, errors: Parameters<typeof currentPassword>[1] = {}): Promise<View> {
   const { site, account } = visit;
   const hasPassword = (await findPassword(site.accounts, visit.signedIn.person.id)) !== undefined;
   return {
@@ -116,11 +116,8 @@ On <strong>${timeHtml(nowOf(site) + GRACE_MS)}</strong> we delete it for good, o
 </ul>
 <p>Until that day, sign in and choose “Keep the account” to cancel. <a href="/account/data">Export your data</a> first if you need it.</p>
 ${form(visit, { action: '/account/delete', submit: 'Delete the account', danger: true }, [
-  field({
-    ...{ name: 'name', label: `Type the name of the account: ${account.name}`, value: values?.['name'] },
-    ...{ error: errors?.['name'] },
-  }),
-  currentPassword('password', errors?.['password'], hasPassword),
+  fieldsOf(visit, errors)('name', `Type the name of the account: ${account.name}`),
+  currentPassword('password', errors, hasPassword),
 ])}
 <p><a href="/account/data">Back to your data</a></p>`,
   };

@@ -5,36 +5,33 @@ import { NAME_LENGTH_MAX } from '../../lib/text.ts';
 import { durationIn } from '../../lib/time.ts';
 import type { Account } from '../../model/account.ts';
 import { everydayBounds } from '../bounds.ts';
-import { doneNotice, field, form, notice, type PasswordName, passwordField, passwordLabels } from '../forms.ts';
+import { doneNotice, fieldsOf, form, notice, type PasswordName, passwordField, passwordLabels } from '../forms.ts';
 import type { AccountVisit, View } from '../page.ts';
-import { setting as section } from '../parts.ts';
-import { newPasswordField, operatorHelp } from '../sessions/visits.ts';
+import { badge, setting as section } from '../parts.ts';
+import { newPasswordField, operatorHelp, usernameField } from '../sessions/visits.ts';
 
-/** The values and errors of a submitted form, by the name of the field. */
-export interface Sent {
-  readonly values?: Readonly<Record<string, string>>;
-  readonly errors?: Readonly<Record<string, string | undefined>> | undefined;
-}
+/** The errors of a submitted form, by the name of the field. */
+type Errors = Readonly<Record<string, string | undefined>>;
 
 /** Returns the page of the account, with the errors of the submitted form. */
-export async function accountView(visit: AccountVisit, sent: Sent = {}): Promise<View> {
+export async function accountView(visit: AccountVisit, errors: Errors = {}): Promise<View> {
   const { site, account } = visit;
   const isOwner = visit.may('account');
   const hasPassword = (await findPassword(site.accounts, visit.signedIn.person.id)) !== undefined;
   const body =
     account.suspendedAt === undefined
       ? [
-          isOwner && profile(visit, sent),
-          ownName(visit, sent),
-          email(visit, sent, hasPassword),
-          password(visit, sent, hasPassword),
+          isOwner && profile(visit, errors),
+          ownName(visit, errors),
+          email(visit, errors, hasPassword),
+          password(visit, errors, hasPassword),
           isOwner && (await use(visit)),
         ]
       : [suspension(visit), isOwner && exportSection(visit)];
   return {
     title: 'Account',
     styles: ['account.css'],
-    errors: sent.errors,
+    errors,
     body: html`${doneNotice(visit, done)}${body}`,
   };
 }
@@ -49,75 +46,61 @@ const done = {
   resumed: 'The deletion is cancelled. Activate your webhooks again.',
 };
 
-function profile(visit: AccountVisit, { values, errors }: Sent): Html {
+function profile(visit: AccountVisit, errors: Errors): Html {
   const { id, name, createdAt } = visit.account;
   return section(
     'profile',
     'Profile',
     html`Account ${id}, since ${timeHtml(createdAt)}.`,
     form(visit, { action: '/account/name', submit: 'Change the name' }, [
-      field({
-        ...{ name: 'name', label: 'Name', value: values?.['name'] ?? name, error: errors?.['name'] },
-        ...{ hint: 'Others see this name.', autocomplete: 'organization', maxLength: NAME_LENGTH_MAX },
+      fieldsOf(visit, errors)('name', 'Name', {
+        ...{ value: name, hint: 'Others see this name.', autocomplete: 'organization', maxLength: NAME_LENGTH_MAX },
       }),
     ]),
   );
 }
 
-function ownName(visit: AccountVisit, { values, errors }: Sent): Html {
+function ownName(visit: AccountVisit, errors: Errors): Html {
   return section(
     'own-name',
     'Your name',
     'Your colleagues see it beside what you do.',
     form(visit, { action: '/account/own-name', submit: 'Change your name', secondary: true }, [
-      field({
-        ...{ name: 'ownName', label: 'Your name', value: values?.['ownName'] ?? visit.signedIn.person.name },
-        ...{ error: errors?.['ownName'], autocomplete: 'name', maxLength: NAME_LENGTH_MAX },
+      fieldsOf(visit, errors)('ownName', 'Your name', {
+        ...{ value: visit.signedIn.person.name, autocomplete: 'name', maxLength: NAME_LENGTH_MAX },
       }),
     ]),
   );
 }
 
 /** Returns the field for the current password, if the person has one. */
-export function currentPassword(name: PasswordName, error: string | undefined, hasPassword: boolean): Html | false {
+export function currentPassword(name: PasswordName, errors: Errors, hasPassword: boolean): Html | false {
+  const error = errors[name];
   return hasPassword && passwordField({ name, label: passwordLabels[name], error, autocomplete: 'current-password' });
 }
 
-function email(visit: AccountVisit, { values, errors }: Sent, hasPassword: boolean): Html {
+function email(visit: AccountVisit, errors: Errors, hasPassword: boolean): Html {
   const { site, signedIn } = visit;
   const { person } = signedIn;
   const isConfirmed = person.emailConfirmedAt !== undefined;
-  const badge = isConfirmed
-    ? html`<span class="badge good">Confirmed</span>`
-    : html`<span class="badge warn">Not confirmed</span>`;
-  const confirm =
-    site.emailSender === undefined
-      ? operatorHelp()
-      : form(visit, {
-          action: '/account/email/confirm',
-          submit: 'Send the link again',
-          className: 'inline',
-          secondary: true,
-        });
+  const again = { action: '/account/email/confirm', submit: 'Send the link again', className: 'inline' };
+  const confirm = site.emailSender === undefined ? operatorHelp() : form(visit, { ...again, secondary: true });
   return section(
     'address',
     'E-mail address',
     site.emailSender === undefined
       ? 'You sign in with it.'
       : 'You sign in with it. A new address counts once you open the link that we send to it.',
-    html`<p>${person.email} ${badge}</p>
+    html`<p>${person.email} ${isConfirmed ? badge('good', 'Confirmed') : badge('warn', 'Not confirmed')}</p>
 ${!isConfirmed && html`<div class="part">${confirm}</div>`}
 ${form(visit, { action: '/account/email', submit: 'Change the address', secondary: true }, [
-  field({
-    ...{ name: 'email', label: 'New e-mail address', type: 'email', value: values?.['email'] },
-    ...{ error: errors?.['email'], autocomplete: 'email' },
-  }),
-  currentPassword('emailPassword', errors?.['emailPassword'], hasPassword),
+  fieldsOf(visit, errors)('email', 'New e-mail address', { type: 'email', autocomplete: 'email' }),
+  currentPassword('emailPassword', errors, hasPassword),
 ])}`,
   );
 }
 
-function password(visit: AccountVisit, { errors }: Sent, hasPassword: boolean): Html {
+function password(visit: AccountVisit, errors: Errors, hasPassword: boolean): Html {
   return section(
     'new-password',
     'Password',
@@ -127,10 +110,9 @@ ${form(
   visit,
   { action: '/account/password', submit: hasPassword ? 'Change the password' : 'Set the password', secondary: true },
   [
-    // Password managers need the address that belongs to a password.
-    html`<input type="hidden" name="username" value="${visit.signedIn.person.email}" autocomplete="username">`,
-    currentPassword('current', errors?.['current'], hasPassword),
-    newPasswordField({ error: errors?.['password'] }),
+    usernameField(visit.signedIn.person.email),
+    currentPassword('current', errors, hasPassword),
+    newPasswordField({ error: errors['password'] }),
   ],
 )}`,
   );

@@ -9,6 +9,7 @@ import { form, isPasswordName, passwordField, passwordLabels } from '../forms.ts
 import type { PageResult, View, Visit, WebPage } from '../page.ts';
 import { nowOf } from '../site.ts';
 import { factorFields, factorForms, PASSKEY_SCRIPT, WRONG_FACTOR, withFactor } from './factor-forms.ts';
+import { usernameField } from './visits.ts';
 
 /** For how long a session counts as that of its person, after a sign-in or a confirmation. */
 export const CONFIRMED_MS = 15 * 60_000;
@@ -104,7 +105,7 @@ async function againView(visit: SignedInVisit, way: 'factor' | 'password', error
       ? await factorForms(visit, await listSecondFactors(site.accounts, signedIn.person.id), options, kept)
       : form(visit, { action: options.action, submit: options.submit }, [
           kept,
-          html`<input type="hidden" name="username" value="${signedIn.person.email}" autocomplete="username">`,
+          usernameField(signedIn.person.email),
           passwordField({
             ...{ name: PASSWORD, label: passwordLabels[PASSWORD], error, autocomplete: 'current-password' },
           }),

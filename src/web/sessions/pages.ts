@@ -9,7 +9,7 @@ import { html } from '../../lib/html/html.ts';
 import { NAME_LENGTH_MAX } from '../../lib/text.ts';
 import { durationIn } from '../../lib/time.ts';
 import type { Account } from '../../model/account.ts';
-import { doneNotice, field, form, notice, passwordField } from '../forms.ts';
+import { doneNotice, fieldsOf, form, notice, passwordField } from '../forms.ts';
 import { accountPage, publicForm, type View, type Visit } from '../page.ts';
 import { HOME_PATH } from '../paths.ts';
 import { PASSKEY_SCRIPT, signedByPasskey, signingForm } from './factor-forms.ts';
@@ -35,12 +35,12 @@ export const signInPage = publicForm({
   path: '/sign-in',
   title: 'Sign in',
   on: 'portal',
-  show: visit => (visit.signedIn ? { location: nextOf(visit) } : signInView(visit, {})),
+  show: visit => (visit.signedIn ? { location: nextOf(visit) } : signInView(visit)),
   async submit(visit) {
     const email = visit.form.get('email')?.trim() ?? '';
     const password = visit.form.get('password') ?? '';
     const signedIn = await signIn(signInDeps(visit), { email, password }, browserOf(visit));
-    if (signedIn === undefined) return signInView(visit, { email, error: wrongCredentials(visit) });
+    if (signedIn === undefined) return signInView(visit, { error: wrongCredentials(visit) });
     const { account, started, known } = signedIn;
     return signedInResult(visit, started, arrivalOf(visit, account), [knownCookie(visit, known)]);
   },
@@ -69,7 +69,7 @@ export const signUpPage = publicForm({
   path: '/sign-up',
   title: 'Create an account',
   on: 'portal',
-  show: visit => (visit.signedIn ? { location: HOME_PATH } : signUpView(visit, {})),
+  show: visit => (visit.signedIn ? { location: HOME_PATH } : signUpView(visit)),
   async submit(visit) {
     const { form, site } = visit;
     const values = { name: form.get('name')?.trim() ?? '', email: form.get('email')?.trim() ?? '' };
@@ -79,11 +79,11 @@ export const signUpPage = publicForm({
       email: changeError({ email: values.email }),
       password: passwordError(password, values.email),
     };
-    if (Object.values(errors).some(error => error !== undefined)) return signUpView(visit, { ...values, errors });
+    if (Object.values(errors).some(error => error !== undefined)) return signUpView(visit, errors);
     await signUp(signInDeps(visit), { ...values, password }, browserOf(visit));
     site.emailQueued();
     // The response is the same whether or not the address already had an account.
-    return signInView(visit, { email: values.email, done: doneText(visit, values.email) });
+    return signInView(visit, { done: doneText(visit, values.email) });
   },
 });
 
@@ -97,7 +97,7 @@ export const forgotPasswordPage = publicForm({
     const email = form.get('email')?.trim() ?? '';
     if (site.emailSender === undefined) return forgotView(visit);
     const error = changeError({ email });
-    if (error !== undefined) return forgotView(visit, email, error);
+    if (error !== undefined) return forgotView(visit, error);
     await requestReset(site.accounts, email, browserOf(visit), request.publicUrl);
     site.emailQueued();
     // The response is the same whether or not the address has an account.
@@ -142,10 +142,7 @@ function doneText({ site }: Visit, email: string): string {
     : `We sent an e-mail to ${email}. If the address is new here, open the link in it to confirm the address; then you can sign in. If you had an account already, the e-mail says how to sign in.`;
 }
 
-async function signInView(
-  visit: Visit,
-  { email, error, done }: { email?: string; error?: string; done?: string },
-): Promise<View> {
+async function signInView(visit: Visit, { error, done }: { error?: string; done?: string } = {}): Promise<View> {
   const passkeys = { action: PASSKEY_PATH, holder: ANYONE, passkeys: [] };
   return {
     title: 'Sign in',
@@ -156,7 +153,7 @@ async function signInView(
     body: html`${done !== undefined && notice('status', done)}${doneNotice(visit, signInNotices)}
 ${form(visit, { action: '/sign-in', submit: 'Sign in' }, [
   nextField(visit),
-  field({ name: 'email', label: 'E-mail address', type: 'email', value: email, autocomplete: 'username' }),
+  fieldsOf(visit)('email', 'E-mail address', { type: 'email', autocomplete: 'username' }),
   passwordField({ name: 'password', label: 'Password', autocomplete: 'current-password' }),
 ])}
 ${cookieNotice(visit)}
@@ -172,42 +169,25 @@ const signInNotices = {
   left: 'You have left the account.',
 } as const;
 
-interface SignUpValues {
-  readonly name?: string;
-  readonly email?: string;
-  readonly errors?: Readonly<Partial<Record<'name' | 'email' | 'password', string | undefined>>>;
-}
-
-function signUpView(visit: Visit, { name, email, errors = {} }: SignUpValues): View {
+function signUpView(visit: Visit, errors: Readonly<Record<string, string | undefined>> = {}): View {
+  const fields = fieldsOf(visit, errors);
   return {
     title: 'Create an account',
     errors,
     body: html`${form(visit, { action: '/sign-up', submit: 'Create account' }, [
-      field({
-        name: 'name',
-        label: 'Name',
-        value: name,
-        hint: 'The name of you, your shelter or your shop. Others see it.',
-        error: errors.name,
-        autocomplete: 'organization',
-        maxLength: NAME_LENGTH_MAX,
+      fields('name', 'Name', {
+        ...{ hint: 'The name of you, your shelter or your shop. Others see it.' },
+        ...{ autocomplete: 'organization', maxLength: NAME_LENGTH_MAX },
       }),
-      field({
-        name: 'email',
-        label: 'E-mail address',
-        type: 'email',
-        value: email,
-        error: errors.email,
-        autocomplete: 'username',
-      }),
-      newPasswordField({ label: 'Password', error: errors.password }),
+      fields('email', 'E-mail address', { type: 'email', autocomplete: 'username' }),
+      newPasswordField({ label: 'Password', error: errors['password'] }),
     ])}
 ${cookieNotice(visit)}
 <p>Already have an account? <a href="/sign-in">Sign in</a></p>`,
   };
 }
 
-function forgotView(visit: Visit, email?: string, error?: string): View {
+function forgotView(visit: Visit, error?: string): View {
   return {
     title: 'Choose a new password',
     errors: { email: error },
@@ -217,7 +197,7 @@ function forgotView(visit: Visit, email?: string, error?: string): View {
 <p><a href="/sign-in">Back to signing in</a></p>`
         : html`<p>We send you a link to choose a new password.</p>
 ${form(visit, { action: '/forgot-password', submit: 'Send the link' }, [
-  field({ name: 'email', label: 'E-mail address', type: 'email', value: email, error, autocomplete: 'username' }),
+  fieldsOf(visit, { email: error })('email', 'E-mail address', { type: 'email', autocomplete: 'username' }),
 ])}
 ${cookieNotice(visit)}
 <p><a href="/sign-in">Back to signing in</a></p>`,

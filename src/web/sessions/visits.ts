@@ -14,12 +14,9 @@ import { HOME_PATH } from '../paths.ts';
 import { COOKIES_NEED_HTTPS } from '../same-site.ts';
 
 /** Returns the dependencies of signing in and up from a visit. */
-export function signInDeps({ site, request }: Visit): SignInDeps {
-  return {
-    database: site.accounts,
-    passwords: site.passwords,
-    emailUrl: emailUrlOf({ site, request }),
-  };
+export function signInDeps(visit: Visit): SignInDeps {
+  const { accounts: database, passwords } = visit.site;
+  return { database, passwords, emailUrl: emailUrlOf(visit) };
 }
 
 /** Returns the public URL for links in e-mails; `undefined` if the process sends none. */
@@ -94,6 +91,11 @@ export function cookieNotice({ canSignIn }: Visit): Html | undefined {
 export function operatorHelp(): Html {
   return html`<p>This store sends no e-mail. Ask its operator for a link that signs you in, once. The operator finds you with
 <code>petstore member list</code>, and creates the link with <code>petstore member link</code>.</p>`;
+}
+
+/** Returns the hidden field that tells password managers to which address a password belongs. */
+export function usernameField(email: string): Html {
+  return html`<input type="hidden" name="username" value="${email}" autocomplete="username">`;
 }
 
 /** Returns the field for a new password. */
