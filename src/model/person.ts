@@ -21,7 +21,7 @@ export interface Membership {
 }
 
 /** A person as a member of an account. */
-export interface AccountMember extends Person {
+export interface Member extends Person {
   readonly role: Role;
   readonly joinedAt: number;
 }

@@ -6,7 +6,7 @@ import { type AccountRow, accountColumns, accountOf } from './rows.ts';
 
 /**
  * Returns the person with this id, also one who has left every account; `undefined` if there is none. The owner of an
- * account that a node of the previous release created has no row until `keepPerson`.
+ * account that a node of the previous release created has no row until `backfillOwner`.
  */
 export async function findPerson(reader: Reader, id: number): Promise<Person | undefined> {
   const row = await reader.first(personById, { id });
@@ -29,7 +29,7 @@ export async function findPersonByEmail(reader: Reader, address: string): Promis
  * after the lock of the account.
  */
 export async function lockPerson(tx: Transaction, id: number): Promise<Person | undefined> {
-  await keepPerson(tx, id);
+  await backfillOwner(tx, id);
   const row = await tx.first(lockedPerson, { id });
   return row && personOf(row);
 }
@@ -52,8 +52,8 @@ export async function addFounder(tx: Transaction, account: Omit<Person, 'emailCo
   await insertMember(tx, { accountId: account.id, personId, role: 'owner' });
 }
 
-/** Stores the owner of an account of the previous release; see `findPerson`. Idempotent. */
-export async function keepPerson(tx: Transaction, id: number): Promise<void> {
+/** Stores the owner of an account that a node of the previous release created. Idempotent. */
+export async function backfillOwner(tx: Transaction, id: number): Promise<void> {
   const founded = await tx.first(unownedById, { id });
   if (founded === undefined) return;
   await insertPerson(tx, founderOf(founded));
@@ -80,7 +80,7 @@ export async function newPersonId(tx: Transaction): Promise<number> {
 
 /** Stores the name, the address and its confirmation. @throws for the address of another person: a unique violation */
 export async function updatePerson(tx: Transaction, { emailConfirmedAt, ...person }: Person): Promise<void> {
-  await keepPerson(tx, person.id);
+  await backfillOwner(tx, person.id);
   await tx.run(setPerson, { ...person, emailConfirmedAt: emailConfirmedAt ?? null });
 }
 

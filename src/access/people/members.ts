@@ -2,7 +2,7 @@ import { Problem } from '../../lib/http/problem.ts';
 import { personIdOf } from '../../lib/origin.ts';
 import { UserError } from '../../lib/user-error.ts';
 import type { Account } from '../../model/account.ts';
-import type { AccountMember, Person } from '../../model/person.ts';
+import type { Member, Person } from '../../model/person.ts';
 import type { Role } from '../../model/roles.ts';
 import { type Params, query, type Reader, type Transaction } from '../../model/schema.ts';
 import {
@@ -14,9 +14,9 @@ import {
   updateAccount,
 } from '../accounts/accounts.ts';
 import {
+  backfillOwner,
   findPerson,
   insertMember,
-  keepPerson,
   listMemberships,
   lockPerson,
   type PersonRow,
@@ -31,7 +31,7 @@ import { endSessionsIn } from '../sessions/sessions.ts';
 export const FORMER_MAX = 200;
 
 /** Returns the members of an account, in the order of joining. */
-export async function listMembers(reader: Reader, accountId: number): Promise<AccountMember[]> {
+export async function listMembers(reader: Reader, accountId: number): Promise<Member[]> {
   const rows = await reader.all(membersOf, { accountId });
   if (rows.length > 0) return rows.map(memberOf);
   // An account that a node of the previous release created.
@@ -83,7 +83,7 @@ export async function removeMember(
   accountId: number,
   personId: number,
   emailUrl?: string,
-): Promise<AccountMember> {
+): Promise<Member> {
   const { account, member, members } = await lockMember(tx, accountId, personId);
   if (personIdOf(tx.origin) !== personId) requireActing(tx, members);
   requireOtherOwner(members, member);
@@ -102,7 +102,7 @@ export async function removeMember(
 }
 
 /** Returns the owner of an account who joined first. @throws {UserError} when the account does not exist */
-export async function firstOwner(reader: Reader, accountId: number): Promise<AccountMember> {
+export async function firstOwner(reader: Reader, accountId: number): Promise<Member> {
   await getAccount(reader, accountId);
   return (await ownersOf(reader, accountId))[0]!;
 }
@@ -111,7 +111,7 @@ export async function firstOwner(reader: Reader, accountId: number): Promise<Acc
  * Ends what only an owner may leave behind: the invitations, and the address of the account if it is the own one, which
  * becomes that of the owner who joined first.
  */
-async function endOwnership(tx: Transaction, { id: accountId, email }: Account, member: AccountMember): Promise<void> {
+async function endOwnership(tx: Transaction, { id: accountId, email }: Account, member: Member): Promise<void> {
   await tx.run(deleteInvitationsBy, { accountId, personId: member.id });
   if (email !== member.email) return;
   for (const owner of await ownersOf(tx, accountId)) {
@@ -126,7 +126,7 @@ async function endOwnership(tx: Transaction, { id: accountId, email }: Account, 
  * Requires that the person who acts is still an owner: a request may have waited while someone removed its sender.
  * @throws {Problem} `role_not_allowed`
  */
-export function requireActing(tx: Transaction, members: readonly AccountMember[]): void {
+export function requireActing(tx: Transaction, members: readonly Member[]): void {
   const personId = personIdOf(tx.origin);
   if (personId === null || members.some(member => member.id === personId && isOwner(member))) return;
   throw new Problem('role_not_allowed', 403, 'Only an owner of the account can do this.');
@@ -135,7 +135,7 @@ export function requireActing(tx: Transaction, members: readonly AccountMember[]
 /** Locks an account until the transaction ends, and returns its members. */
 export async function lockMembers(tx: Transaction, accountId: number) {
   const account = await lockAccount(tx, accountId);
-  await keepPerson(tx, accountId);
+  await backfillOwner(tx, accountId);
   return { account, members: await listMembers(tx, accountId) };
 }
 
@@ -147,17 +147,17 @@ async function lockMember(tx: Transaction, accountId: number, personId: number) 
 }
 
 /** @throws {UserError} when the member is the last owner */
-function requireOtherOwner(members: readonly AccountMember[], member: AccountMember): void {
+function requireOtherOwner(members: readonly Member[], member: Member): void {
   if (isOwner(member) && members.filter(isOwner).length === 1) {
     throw new UserError('An account needs an owner: make another member an owner first.');
   }
 }
 
-function isOwner({ role }: AccountMember): boolean {
+function isOwner({ role }: Member): boolean {
   return role === 'owner';
 }
 
-async function ownersOf(reader: Reader, accountId: number): Promise<AccountMember[]> {
+async function ownersOf(reader: Reader, accountId: number): Promise<Member[]> {
   return (await listMembers(reader, accountId)).filter(isOwner);
 }
 
@@ -165,7 +165,7 @@ async function mailOwners(
   tx: Transaction,
   kind: 'member_joined' | 'member_left' | 'role_changed',
   { id: accountId }: Account,
-  owners: readonly AccountMember[],
+  owners: readonly Member[],
   url: string | undefined,
 ): Promise<void> {
   for (const { email } of owners) await queueEmail(tx, { kind, accountId, email, url });
@@ -173,7 +173,7 @@ async function mailOwners(
 
 /** Deletes the members and invitations of an account, and the people who are and were members of no other. */
 export async function deleteMembers(tx: Transaction, accountId: number): Promise<void> {
-  await keepPerson(tx, accountId);
+  await backfillOwner(tx, accountId);
   for (const person of await tx.all(namesOf, { accountId })) {
     await endSessionsIn(tx, person.id, accountId);
     await tx.run(deleteMember, { accountId, personId: person.id });
@@ -191,7 +191,7 @@ async function deleteUnlessMember(tx: Transaction, id: number): Promise<void> {
 
 type MemberRow = PersonRow & { readonly role: Role; readonly joinedAt: number };
 
-function memberOf({ role, joinedAt, ...person }: MemberRow): AccountMember {
+function memberOf({ role, joinedAt, ...person }: MemberRow): Member {
   return { ...personOf(person), role, joinedAt };
 }
 

@@ -9,7 +9,7 @@ import {
   sql,
   type Transaction,
 } from '../../model/schema.ts';
-import { findPerson, keepPerson, listMemberships } from '../accounts/people.ts';
+import { backfillOwner, findPerson, listMemberships } from '../accounts/people.ts';
 import { hasSecondFactor } from './has-second-factor.ts';
 import {
   hashSecret,
@@ -34,7 +34,7 @@ export async function startSession(
   browser: Pick<Session, 'address' | 'userAgent'>,
   accountId?: number,
 ): Promise<{ readonly id: number; readonly secret: string }> {
-  await keepPerson(tx, personId);
+  await backfillOwner(tx, personId);
   const secret = newSecret();
   const id = await tx.insert(insertSession, {
     personId,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import Type from 'typebox';
 import { UsageError } from '../command.ts';
-import { type Member, membersOf, optionsOf, parseMembers } from './options.ts';
+import { type BodyMember, membersOf, optionsOf, parseMembers } from './options.ts';
 
 const Body = Type.Object({
   name: Type.String({ minLength: 1, description: 'Its name.' }),
@@ -17,7 +17,7 @@ const Body = Type.Object({
 });
 const members = membersOf('body', Body, {});
 
-function parse(options: Readonly<Record<string, string>>, of: readonly Member[] = members, schema: object = Body) {
+function parse(options: Readonly<Record<string, string>>, of: readonly BodyMember[] = members, schema: object = Body) {
   return parseMembers(schema, of, options, Date.parse('2027-01-01T00:00:00Z'));
 }
 

@@ -23,7 +23,7 @@ export interface OptionSchema {
 }
 
 /** A member of a query or body, and the option that sets it. */
-export interface Member {
+export interface BodyMember {
   readonly name: string;
   /** The name of the option, without its dashes. */
   readonly flag: string;
@@ -48,7 +48,7 @@ export function membersOf(
   part: 'query' | 'body',
   schema: object | undefined,
   flags: Readonly<Record<string, string | null>>,
-): Member[] {
+): BodyMember[] {
   const { properties = {}, required = [] } = (schema ?? {}) as OptionSchema;
   const times = part === 'query' ? past : future;
   return Object.entries(properties)
@@ -147,7 +147,7 @@ function objectOf(name: string, text: string): unknown {
 
 /** Returns the options of a command by name: those of its members, changed or extended by `more`. */
 export function optionsOf(
-  members: readonly Member[],
+  members: readonly BodyMember[],
   more: Readonly<Record<string, Partial<Option>>>,
 ): Record<string, Option> {
   const options: Record<string, Option> = {};
@@ -165,7 +165,7 @@ export function optionsOf(
  */
 export async function parseMembers(
   schema: object,
-  members: readonly Member[],
+  members: readonly BodyMember[],
   options: Readonly<Record<string, string>>,
   now: number,
 ): Promise<Record<string, unknown>> {
@@ -182,13 +182,13 @@ export async function parseMembers(
 }
 
 /** Returns the error `Must be …` of a member as a sentence about its option. */
-export function sentenceOf(path: string, message: string, members: readonly Member[]): string {
+export function sentenceOf(path: string, message: string, members: readonly BodyMember[]): string {
   const name = path.split('/').find(part => part !== '') ?? '';
   const words = message.replace(/\b[a-z]+[A-Z]\w*/g, word => optionFor(word, members) ?? word);
   return `${optionFor(name, members) ?? name} ${words.charAt(0).toLowerCase()}${words.slice(1)}`;
 }
 
-function optionFor(name: string, members: readonly Member[]): string | undefined {
+function optionFor(name: string, members: readonly BodyMember[]): string | undefined {
   const member = members.find(one => one.name === name);
   return member && `--${member.flag}`;
 }

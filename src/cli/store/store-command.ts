@@ -15,7 +15,7 @@ import { withDatabase } from '../databases.ts';
 import { listing, type Value } from '../text.ts';
 import { parseId, parseInteger } from '../values.ts';
 import { type Action, actions, checks, type Input } from './actions.ts';
-import { type Member, membersOf, type OptionSchema, optionsOf, parseMembers, sentenceOf } from './options.ts';
+import { type BodyMember, membersOf, type OptionSchema, optionsOf, parseMembers, sentenceOf } from './options.ts';
 import { operationNamed, readPages, Store, type StorePage, type StoreRoute } from './store.ts';
 import { resourceText, rowOf } from './views.ts';
 
@@ -88,7 +88,7 @@ function defaultOperation(name: string): string {
 async function readInput(
   { account, list }: CommandForm,
   route: StoreRoute,
-  members: readonly Member[],
+  members: readonly BodyMember[],
   { arguments: { ID }, options, clock }: Invocation,
 ): Promise<Input> {
   const { account: forAccount } = options;
@@ -169,7 +169,7 @@ async function listOutput(
 }
 
 /** Returns the error of an operation in the terms of the command line. */
-function userError(problem: Problem, members: readonly Member[]): UserError {
+function userError(problem: Problem, members: readonly BodyMember[]): UserError {
   const [field] = problem.errors ?? [];
   if (field === undefined || !field.message.startsWith('Must ')) return new UserError(problem.message);
   if (field.path !== 'cursor') return new UserError(sentenceOf(field.path, field.message, members));

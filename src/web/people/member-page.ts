@@ -6,7 +6,7 @@ import { html, timeHtml } from '../../lib/html/html.ts';
 import { Problem } from '../../lib/http/problem.ts';
 import { UserError } from '../../lib/user-error.ts';
 import { keyState } from '../../model/key.ts';
-import type { AccountMember } from '../../model/person.ts';
+import type { Member } from '../../model/person.ts';
 import { allows, isRole, roles } from '../../model/roles.ts';
 import { formPage } from '../form-page.ts';
 import { choices, form } from '../forms.ts';
@@ -61,20 +61,20 @@ export const removeMemberPage = formPage({
   },
 });
 
-async function memberOf({ site, account, parameters }: AccountVisit): Promise<AccountMember | undefined> {
+async function memberOf({ site, account, parameters }: AccountVisit): Promise<Member | undefined> {
   const id = idOf(parameters['personId']);
   return (await listMembers(site.accounts, account.id)).find(one => one.id === id);
 }
 
-function isSelf({ signedIn }: AccountVisit, { id }: AccountMember): boolean {
+function isSelf({ signedIn }: AccountVisit, { id }: Member): boolean {
   return id === signedIn.person.id;
 }
 
-function mayRemove(visit: AccountVisit, member: AccountMember): boolean {
+function mayRemove(visit: AccountVisit, member: Member): boolean {
   return visit.may('people') || isSelf(visit, member);
 }
 
-function memberView(visit: AccountVisit, member: AccountMember, error?: string): View {
+function memberView(visit: AccountVisit, member: Member, error?: string): View {
   const { id, name, email, role, joinedAt } = member;
   const remove = isSelf(visit, member) ? 'Leave this account …' : 'Remove from this account …';
   return {
@@ -98,7 +98,7 @@ ${mayRemove(visit, member) && html`<p><a class="button secondary" href="${PATH}/
   };
 }
 
-async function removalView(visit: AccountVisit, member: AccountMember, error?: string): Promise<View> {
+async function removalView(visit: AccountVisit, member: Member, error?: string): Promise<View> {
   const { site, account } = visit;
   const { id, name } = member;
   const self = isSelf(visit, member);

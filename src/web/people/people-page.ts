@@ -12,7 +12,7 @@ import { attemptLimits, requireAttempt } from '../../access/sessions/attempts.ts
 import { hasSecondFactor } from '../../access/sessions/has-second-factor.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { durationIn } from '../../lib/time.ts';
-import type { AccountMember } from '../../model/person.ts';
+import type { Member } from '../../model/person.ts';
 import { isRole, type Role, roleNames, roles } from '../../model/roles.ts';
 import { type Choice, choices, doneNotice, field, form, formError, notice } from '../forms.ts';
 import { idOf } from '../lists.ts';
@@ -157,11 +157,11 @@ ${
 
 function memberColumns({ signedIn }: AccountVisit) {
   return {
-    Name: ({ id, name }: AccountMember) =>
+    Name: ({ id, name }: Member) =>
       html`<a href="${PATH}/${id}"><bdi>${name}</bdi></a>${id === signedIn.person.id && html` <span class="quiet">(you)</span>`}`,
-    'E-mail address': ({ email }: AccountMember) => email,
-    Role: ({ role }: AccountMember) => roles[role].title,
-    Joined: ({ joinedAt }: AccountMember) => timeHtml(joinedAt),
+    'E-mail address': ({ email }: Member) => email,
+    Role: ({ role }: Member) => roles[role].title,
+    Joined: ({ joinedAt }: Member) => timeHtml(joinedAt),
   };
 }
 
