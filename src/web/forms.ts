@@ -35,6 +35,11 @@ interface Field {
   readonly rows?: number;
 }
 
+/** Returns a field that the form sends without showing it. */
+export function hidden(name: string, value: string | number): Html {
+  return html`<input type="hidden" name="${name}" value="${value}">`;
+}
+
 /** The labels of password fields by name. No page repeats a password. */
 export const passwordLabels = {
   password: 'Password',

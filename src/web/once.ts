@@ -1,8 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { withIdempotency, withIdempotencyAfter } from '../access/idempotency/idempotency.ts';
-import { type Html, html } from '../lib/html/html.ts';
+import type { Html } from '../lib/html/html.ts';
 import type { RouteResponse } from '../lib/http/route.ts';
 import type { Transaction } from '../model/schema.ts';
+import { hidden } from './forms.ts';
 import type { AccountVisit, Visit } from './page.ts';
 import type { Texts } from './schema-form.ts';
 
@@ -10,7 +11,7 @@ const KEY = 'form-key';
 
 /** Returns the hidden field that identifies a form, so that `changeOnce` recognizes a repetition. */
 export function onceField({ form }: Pick<Visit, 'form'>): Html {
-  return html`<input type="hidden" name="${KEY}" value="${form.get(KEY) ?? randomUUID()}">`;
+  return hidden(KEY, form.get(KEY) ?? randomUUID());
 }
 
 /** The result of a form. */

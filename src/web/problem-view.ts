@@ -1,6 +1,6 @@
 import { type Html, html } from '../lib/html/html.ts';
 import type { Problem } from '../lib/http/problem.ts';
-import { form, isPasswordName, passwordField, passwordLabels } from './forms.ts';
+import { form, hidden, isPasswordName, passwordField, passwordLabels } from './forms.ts';
 import { SEARCH_MAX } from './layout.ts';
 import type { View, Visit, WebPage } from './page.ts';
 import { drawingOf } from './parts.ts';
@@ -53,7 +53,7 @@ function sendAgain(visit: Visit): Html {
   const asked = passwords.filter(name => sent.get(name) !== '');
   return html`<p>Your entries are kept. Send them again${asked.length > 0 && ', with your password'}.</p>
 ${form(visit, { action: request.path + request.search, submit: 'Send again' }, [
-  kept.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`),
+  kept.map(([name, value]) => hidden(name, value)),
   asked.map(name => passwordField({ name, label: passwordLabels[name], autocomplete: 'off' })),
 ])}`;
 }

@@ -459,7 +459,7 @@ describe('a second factor', () => {
       clock.advance(CONFIRMED_MS);
       assert.equal((await client.submit('/security/app/removal', {})).status, 403);
       const removed = await client.submit('/security/app/removal', { confirmsAgain: 'all', code: code() });
-      assert.equal(removed.headers.location, '/security?done=removed');
+      assert.equal(removed.headers.location, '/security?done=appRemoved');
       assert.equal((await client.open('/security')).status, 200);
       assert.match(String((await previous.open('/security')).headers.location), /^\/sign-in/);
       await client.submit('/sign-out', {});

@@ -4,7 +4,7 @@ import { type NextDue, type Params, query, type Transaction } from '../../model/
 import { type EmailJobDeps, emailJob, emailQueue } from '../messages/email-job.ts';
 import type { Email } from '../messages/email-sender.ts';
 import { type MessageColumns, messageColumns, rowOf } from '../messages/rows.ts';
-import { visitorPartsOf } from '../visitor-messages/visitor-messages.ts';
+import { writtenTextOf } from '../visitor-messages/visitor-messages.ts';
 import { createMailStop, isMailStopped, mailStopPath } from './mail-stops.ts';
 import { correspondentOf } from './replies.ts';
 
@@ -60,7 +60,7 @@ async function emailOf(tx: Transaction, reply: ClaimedReply): Promise<Email | un
 ${name}
 
 You wrote on ${dayFormat.format(message.createdAt)}:
-${quoteOf(visitorPartsOf(message)?.text ?? message.message)}
+${quoteOf(writtenTextOf(message))}
 
 --
 You get this e-mail because you wrote to ${name} through the Pet Store. Reply to it to write back.

@@ -177,6 +177,11 @@ export function visitorPartsOf({ accountId, petId, replyTo, message }: MessageRo
   return { name: sender.slice(0, -address.length), text: text.join('\n\n'), isConfirmed };
 }
 
+/** Returns the text that the sender wrote, without our introduction to those of visitors. */
+export function writtenTextOf(message: MessageRow): string {
+  return visitorPartsOf(message)?.text ?? message.message;
+}
+
 const columns = ['id', 'pet_id as petId', 'name', 'email', 'text', 'expires_at as expiresAt'] as const;
 
 const insertMessage = query((db, p: Params<VisitorMessage & { url: string; now: number; expiresAt: number }>) =>

@@ -128,7 +128,7 @@ export function exportSection(visit: AccountVisit): Html {
   return section(
     'data',
     'Export',
-    'Everything that your account has on both deployments, as one JSON file.',
+    'The data of your account on both deployments, in one JSON file, without the photos themselves.',
     form(visit, { action: '/account/export', submit: 'Export the data', className: 'inline' }),
   );
 }

@@ -1,7 +1,7 @@
 import { html, timeHtml } from '../../lib/html/html.ts';
 import { capitalized } from '../../lib/text.ts';
 import { type BlockedSender, listBlocked, unblockSender } from '../../store/messages/blocks.ts';
-import { doneNotice, form } from '../forms.ts';
+import { doneNotice, form, hidden } from '../forms.ts';
 import { idOf } from '../lists.ts';
 import { accountPage } from '../page.ts';
 import { type Columns, table } from '../parts.ts';
@@ -23,11 +23,7 @@ export const blockedSendersPage = accountPage({
       Sender: ({ sender }) => html`<bdi>${sender.includes('@') ? sender : capitalized(sender)}</bdi>`,
       Since: ({ createdAt }) => timeHtml(createdAt),
       Unblock: ({ id }) =>
-        form(
-          visit,
-          { action: OWN_PATH, submit: 'Unblock', className: 'inline' },
-          html`<input type="hidden" name="block" value="${id}">`,
-        ),
+        form(visit, { action: OWN_PATH, submit: 'Unblock', className: 'inline' }, hidden('block', id)),
     };
     return {
       styles,

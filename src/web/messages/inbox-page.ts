@@ -10,14 +10,15 @@ import {
   petsInInbox,
   UNREAD_COUNTED_MAX,
 } from '../../store/inbox/list.ts';
-import { select } from '../forms.ts';
+import { writtenTextOf } from '../../store/visitor-messages/visitor-messages.ts';
+import { hidden, select } from '../forms.ts';
 import { idOf, listPage, pageLinks } from '../lists.ts';
 import { type AccountVisit, accountPage } from '../page.ts';
 import { type Columns, table, tabs } from '../parts.ts';
 import { MESSAGES_PATH } from '../paths.ts';
 import { type NamedPet, petLink, petsNamed } from '../pets/names.ts';
 import { excerpt } from './excerpt.ts';
-import { petsOf, senderOf, styles, textOf } from './parts.ts';
+import { petsOf, senderOf, styles } from './parts.ts';
 import { stepForm, stepNotice, stepsFor } from './steps.ts';
 
 const titles: Readonly<Record<InboxFolder, string>> = {
@@ -73,7 +74,7 @@ ${pageLinks(visit, page)}`,
 
 function messageLink(message: ReceivedMessage): Html {
   const isUnread = message.unread !== null && message.folder === null;
-  const link = html`<a href="${MESSAGES_PATH}/${messageIdOf(message.id)}"><bdi>${excerpt(textOf(message))}</bdi></a>`;
+  const link = html`<a href="${MESSAGES_PATH}/${messageIdOf(message.id)}"><bdi>${excerpt(writtenTextOf(message))}</bdi></a>`;
   return isUnread
     ? html`<span class="unread"><span class="sr-only">Unread: </span>${link}</span>`
     : html`<span class="read">${link}</span>`;
@@ -109,7 +110,7 @@ async function petFilter(visit: AccountVisit, folder: InboxFolder, petId: number
     checked: id === petId,
   });
   return html`<form action="${MESSAGES_PATH}" class="filter">
-${folder !== 'open' && html`<input type="hidden" name="show" value="${folder}">`}
+${folder !== 'open' && hidden('show', folder)}
 ${select({ name: 'animal', label: 'Animal', choices: [{ value: '', label: 'All animals' }, ...listed.map(id => choice(id, pets.get(id)))] })}
 <button class="secondary">Show</button>
 </form>`;

@@ -30,11 +30,6 @@ export function petsOf(visit: AccountVisit, messages: readonly MessageRow[]): Re
   );
 }
 
-/** Returns the text that the sender wrote, without our introduction to those of visitors. */
-export function textOf(message: MessageRow): string {
-  return visitorPartsOf(message)?.text ?? message.message;
-}
-
 /** Returns the name of the sender, with the address and its state. */
 export function senderOf(message: MessageRow): Html {
   const { accountId, replyTo } = message;

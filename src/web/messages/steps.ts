@@ -3,7 +3,7 @@ import { messageIdOf, type ReceivedMessage } from '../../model/message.ts';
 import type { Transaction } from '../../model/schema.ts';
 import { markUnread, moveMessage } from '../../store/inbox/list.ts';
 import { senderKey } from '../../store/messages/blocks.ts';
-import { doneNotice } from '../forms.ts';
+import { doneNotice, hidden } from '../forms.ts';
 import type { AccountVisit } from '../page.ts';
 import { MESSAGES_PATH } from '../paths.ts';
 import { storedIdOf } from './parts.ts';
@@ -64,7 +64,7 @@ export function stepForm(
   if (visit.isReadOnly) return undefined;
   const listed = LIST_PARAMETERS.map(name => [name, visit.query.get(name)] as const);
   return html`<form method="post" action="${MESSAGES_PATH}/${messageId}" class="inline">${visit.tokenField()}<input type="hidden" name="step" value="${step}">${listed.map(
-    ([name, value]) => value && html`<input type="hidden" name="${name}" value="${value}">`,
+    ([name, value]) => value && hidden(name, value),
   )}<button class="${look}">${label ?? messageSteps[step].label}</button></form>`;
 }
 

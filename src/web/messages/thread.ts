@@ -3,11 +3,12 @@ import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { messageIdOf, type ReceivedMessage } from '../../model/message.ts';
 import { listNotes, type MessageNote } from '../../store/inbox/notes.ts';
 import { type EmailReply, listReplies } from '../../store/inbox/replies.ts';
-import { form } from '../forms.ts';
+import { writtenTextOf } from '../../store/visitor-messages/visitor-messages.ts';
+import { form, hidden } from '../forms.ts';
 import type { AccountVisit } from '../page.ts';
 import { badge } from '../parts.ts';
 import { MESSAGES_PATH } from '../paths.ts';
-import { senderOf, textOf } from './parts.ts';
+import { senderOf } from './parts.ts';
 
 /** Returns a message with its replies and notes, in the order of their times. */
 export async function threadView(visit: AccountVisit, message: ReceivedMessage): Promise<Html> {
@@ -16,7 +17,7 @@ export async function threadView(visit: AccountVisit, message: ReceivedMessage):
   const notes = await listNotes(database, message);
   const names = await memberNames(visit.site.accounts, visit.account.id);
   const entries = [
-    { at: message.createdAt, view: entryView(senderOf(message), message.createdAt, textOf(message)) },
+    { at: message.createdAt, view: entryView(senderOf(message), message.createdAt, writtenTextOf(message)) },
     ...replies.map(reply => ({ at: reply.createdAt, view: replyView(reply, names) })),
     ...notes.map(note => ({ at: note.createdAt, view: noteView(visit, message, note, names) })),
   ].sort((one, other) => one.at - other.at);
@@ -58,7 +59,7 @@ function noteView(
   const deletion = form(
     visit,
     { action, submit: 'Delete the note', className: 'inline', danger: true },
-    html`<input type="hidden" name="delete" value="${id}">`,
+    hidden('delete', id),
   );
   return entryView(
     html`Note${author !== undefined && html` of <bdi>${author}</bdi>`}, which the sender does not see`,

@@ -6,7 +6,7 @@ import { UserError } from '../../lib/user-error.ts';
 import type { HoldRow } from '../../model/hold.ts';
 import { extendHold, getHold, releaseHold } from '../../store/holds/holds.ts';
 import { formPage } from '../form-page.ts';
-import { checkOf, doneNotice, form } from '../forms.ts';
+import { checkOf, doneNotice, form, hidden } from '../forms.ts';
 import { found } from '../found.ts';
 import { idOf } from '../lists.ts';
 import { type AccountVisit, ownActor, type View } from '../page.ts';
@@ -60,7 +60,7 @@ async function holdView(visit: AccountVisit, hold: HoldRow, error?: string): Pro
   const pets = await petsNamed(visit, hold.petIds);
   const partyOf = await partiesNamed(visit, [hold.accountId]);
   const action = `${HOLDS_PATH}/${id}`;
-  const etag = html`<input type="hidden" name="etag" value="${etagOf(hold)}">`;
+  const etag = hidden('etag', etagOf(hold));
   const isActive = status === 'active';
   return {
     title: `Hold ${id}`,

@@ -14,7 +14,7 @@ import {
 import type { Reader } from '../../model/schema.ts';
 import { findOrganization, replaceOrganization, updateOrganization } from '../../store/organizations/organizations.ts';
 import { locationOfPostalCode } from '../../store/places/postal-codes.ts';
-import { assertFormProblem, checkOf, form, notice } from '../forms.ts';
+import { assertFormProblem, checkOf, form, hidden, notice } from '../forms.ts';
 import { type AccountVisit, accountPage, ownActor, type View } from '../page.ts';
 import { ORGANIZATION_PATH } from '../paths.ts';
 import { ownPhotosView } from '../photos/own-photos.ts';
@@ -151,7 +151,7 @@ function formView(visit: AccountVisit, texts: Texts, own: OrganizationRow | unde
 <p>Everyone sees what you enter here on the page of your organization, beside your animals.</p>
 ${publicLink}
 ${form(visit, { action: ORGANIZATION_PATH, submit: own === undefined ? 'Publish' : 'Save' }, [
-  html`<input type="hidden" name="etag" value="${etag}">`,
+  hidden('etag', etag),
   organizationForm.fieldsView(texts, errors),
 ])}
 ${own && ownPhotosView(visit, organizationOf(own, ''), 'organization')}

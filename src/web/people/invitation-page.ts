@@ -15,8 +15,9 @@ import { startSession, switchAccount } from '../../access/sessions/sessions.ts';
 import { html } from '../../lib/html/html.ts';
 import { NAME_LENGTH_MAX } from '../../lib/text.ts';
 import { roles } from '../../model/roles.ts';
-import { field, form, formError } from '../forms.ts';
-import { type PageResult, publicForm, type View, type Visit } from '../page.ts';
+import type { Transaction } from '../../model/schema.ts';
+import { enteredText, fieldsOf, form, formError } from '../forms.ts';
+import { type PageResult, publicForm, type Redirect, type View, type Visit } from '../page.ts';
 import { HOME_PATH } from '../paths.ts';
 import {
   browserOf,
@@ -26,11 +27,9 @@ import {
   newPasswordField,
   personNameError,
   sessionCookie,
+  usernameField,
 } from '../sessions/visits.ts';
 import { nowOf } from '../site.ts';
-
-/** Where a member arrives after accepting. */
-const ACCEPTED = HOME_PATH;
 
 /**
  * The page that an invitation opens. Opening it changes nothing, because mail scanners open links; its button accepts.
@@ -63,7 +62,7 @@ interface Opened {
   readonly isKnown: boolean;
 }
 
-type Errors = Readonly<Partial<Record<'' | 'name' | 'email' | 'password', string | undefined>>>;
+type Errors = Readonly<Record<string, string | undefined>>;
 
 async function open({ site, parameters }: Visit): Promise<Opened | undefined> {
   const { secret = '' } = parameters;
@@ -75,52 +74,53 @@ async function open({ site, parameters }: Visit): Promise<Opened | undefined> {
   return { secret, invitation, name, isKnown };
 }
 
+/** Accepts the invitation for the signed-in person, or for a new one. Returns `undefined` if it has ended. */
 async function accept(visit: Visit, opened: Opened): Promise<PageResult | undefined> {
   const { site, signedIn, request } = visit;
-  const { secret, invitation, isKnown } = opened;
   await requireAttempt(site.accounts, attemptLimits.acceptByAddress, addressSubject(request.address));
-  const { accountId } = invitation;
-  const by = (accepting: Accepting) =>
-    site.accounts.write(
-      async tx => {
-        const person = await acceptInvitation(tx, secret, accepting, emailUrlOf(visit));
-        if (person === undefined) return undefined;
-        if (signedIn === undefined) return startSession(tx, person.id, browserOf(visit), accountId);
-        await switchAccount(tx, signedIn.session, accountId);
-        return { secret: undefined };
-      },
-      { accountId, requestId: request.requestId, address: request.address },
-    );
-  if (signedIn !== undefined) {
-    if (signedIn.person.email !== invitation.email) return invitationView(visit, opened);
-    const accepted = await by({ personId: signedIn.person.id });
-    site.emailQueued();
-    return accepted && { location: ACCEPTED };
-  }
-  if (isKnown) return invitationView(visit, opened);
-  const { errors, name, password } = newPersonIn(visit, opened);
-  if (Object.values(errors).some(error => error !== undefined)) return invitationView(visit, opened, errors);
-  const hash = await site.passwords.hash(password, addressSubject(request.address));
-  const accepted = await by({ name, hash });
-  site.emailQueued();
-  if (accepted?.secret === undefined) return undefined;
-  return {
-    location: ACCEPTED,
-    cookies: [sessionCookie(visit, accepted.secret), knownCookie(visit, knownBrowserOf(hash))],
-  };
+  if (signedIn === undefined) return opened.isKnown ? invitationView(visit, opened) : acceptAsNew(visit, opened);
+  if (signedIn.person.email !== opened.invitation.email) return invitationView(visit, opened);
+  return write(visit, opened, { personId: signedIn.person.id }, async (tx, _, accountId) => {
+    await switchAccount(tx, signedIn.session, accountId);
+    return { location: HOME_PATH };
+  });
 }
 
-function newPersonIn({ form }: Visit, { invitation }: Opened) {
-  const name = form.get('name')?.trim() ?? '';
-  const password = form.get('password') ?? '';
+async function acceptAsNew(visit: Visit, opened: Opened): Promise<PageResult | undefined> {
+  const { site, request, form: sent } = visit;
+  const { email, mailed } = opened.invitation;
+  const name = enteredText(visit, 'name');
+  const password = sent.get('password') ?? '';
   // A printed link can reach anyone, so the new member types the invited address.
-  const isOther = !invitation.mailed && form.get('email')?.trim().toLowerCase() !== invitation.email;
+  const isOther = !mailed && enteredText(visit, 'email').toLowerCase() !== email;
   const errors: Errors = {
     name: personNameError(name),
     email: isOther ? 'The invitation is for another e-mail address.' : undefined,
-    password: passwordError(password, invitation.email),
+    password: passwordError(password, email),
   };
-  return { errors, name, password };
+  if (Object.values(errors).some(error => error !== undefined)) return invitationView(visit, opened, errors);
+  const hash = await site.passwords.hash(password, addressSubject(request.address));
+  return write(visit, opened, { name, hash }, async (tx, personId, accountId) => {
+    const { secret } = await startSession(tx, personId, browserOf(visit), accountId);
+    return { location: HOME_PATH, cookies: [sessionCookie(visit, secret), knownCookie(visit, knownBrowserOf(hash))] };
+  });
+}
+
+/** Accepts the invitation, and shows the account to its new member. Returns `undefined` if the invitation has ended. */
+async function write(
+  visit: Visit,
+  { secret, invitation: { accountId } }: Opened,
+  accepting: Accepting,
+  showAccount: (tx: Transaction, personId: number, accountId: number) => Promise<Redirect>,
+): Promise<Redirect | undefined> {
+  const { site, request } = visit;
+  const origin = { accountId, requestId: request.requestId, address: request.address };
+  const accepted = await site.accounts.write(async tx => {
+    const person = await acceptInvitation(tx, secret, accepting, emailUrlOf(visit));
+    return person && showAccount(tx, person.id, accountId);
+  }, origin);
+  site.emailQueued();
+  return accepted;
 }
 
 function invitationView(visit: Visit, opened: Opened, errors: Errors = {}): View {
@@ -135,7 +135,8 @@ ${cookieNotice(visit)}`,
 }
 
 function howToAccept(visit: Visit, { secret, invitation, isKnown }: Opened, errors: Errors) {
-  const { signedIn, form: sent } = visit;
+  const { signedIn } = visit;
+  const fields = fieldsOf(visit, errors);
   const action = invitationPath(secret);
   if (signedIn !== undefined && signedIn.person.email === invitation.email) {
     return form(visit, { action, submit: 'Join' });
@@ -149,17 +150,15 @@ function howToAccept(visit: Visit, { secret, invitation, isKnown }: Opened, erro
   }
   return form(visit, { action, submit: 'Join' }, [
     invitation.mailed
-      ? html`<input type="hidden" name="username" value="${invitation.email}" autocomplete="username">`
-      : field({
-          ...{ name: 'email', label: 'E-mail address', type: 'email', value: sent.get('email') },
-          ...{ hint: 'The address that you were invited with. You sign in with it.', error: errors.email },
+      ? usernameField(invitation.email)
+      : fields('email', 'E-mail address', {
+          ...{ type: 'email', hint: 'The address that you were invited with. You sign in with it.' },
           autocomplete: 'username',
         }),
-    field({
-      ...{ name: 'name', label: 'Your name', value: sent.get('name'), error: errors.name },
+    fields('name', 'Your name', {
       ...{ hint: 'Your colleagues see it.', autocomplete: 'name', maxLength: NAME_LENGTH_MAX },
     }),
-    newPasswordField({ label: 'Choose a password', error: errors.password }),
+    newPasswordField({ label: 'Choose a password', error: errors['password'] }),
   ]);
 }
 

@@ -14,11 +14,11 @@ import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { durationIn } from '../../lib/time.ts';
 import type { Member } from '../../model/person.ts';
 import { isRole, type Role, roleNames, roles } from '../../model/roles.ts';
-import { type Choice, choices, doneNotice, field, form, formError, notice } from '../forms.ts';
+import { type Choice, choices, doneNotice, fieldsOf, form, formError, hidden, notice } from '../forms.ts';
 import { idOf } from '../lists.ts';
-import { type AccountVisit, accountPage, type FormErrors, type View } from '../page.ts';
+import { type AccountVisit, accountPage, type View } from '../page.ts';
 import { table } from '../parts.ts';
-import { emailUrlOf } from '../sessions/visits.ts';
+import { emailUrlOf, UPGRADING } from '../sessions/visits.ts';
 import { nowOf } from '../site.ts';
 
 /** The path of the page, and of the pages below it. */
@@ -39,7 +39,7 @@ export const peoplePage = accountPage({
     const email = form.get('email')?.trim() ?? '';
     const role = form.get('role');
     if (!isRole(role)) return peopleView(visit, { role: 'Choose a role.' });
-    if (!site.isUpgraded()) return peopleView(visit, { '': OLDER_SERVERS });
+    if (!site.isUpgraded()) return peopleView(visit, { '': UPGRADING });
     await requireAttempt(site.accounts, attemptLimits.people, String(account.id));
     const emailUrl = emailUrlOf(visit);
     const wanted = { accountId: account.id, invitedBy: signedIn.person.id, role, email };
@@ -86,9 +86,6 @@ export const secondFactorRulePage = accountPage({
   },
 });
 
-const OLDER_SERVERS =
-  'Some servers of this store still run an earlier release, which knows no members. Try again when they are updated.';
-
 const done = {
   invited: 'We sent the invitation.',
   withdrawn: 'The invitation is withdrawn. Its link no longer works.',
@@ -105,7 +102,7 @@ export function roleChoices(chosen: Role | null): Choice[] {
   }));
 }
 
-async function peopleView(visit: AccountVisit, errors: FormErrors = {}): Promise<View> {
+async function peopleView(visit: AccountVisit, errors: Readonly<Record<string, string>> = {}): Promise<View> {
   const { site, account, form: sent } = visit;
   const members = await listMembers(site.accounts, account.id);
   const invitations = visit.may('people') ? await listInvitations(site.accounts, account.id, nowOf(site)) : [];
@@ -121,13 +118,9 @@ ${
   visit.may('people') &&
   html`<h2 id="invite">Invite someone</h2>
 ${form(visit, { action: PATH, submit: site.emailSender === undefined ? 'Create a link' : 'Send the invitation' }, [
-  field({
-    ...{ name: 'email', label: 'E-mail address', type: 'email', value: sent.get('email') },
-    ...{ error: errors['email'] as string | undefined, autocomplete: 'off' },
-  }),
+  fieldsOf(visit, errors)('email', 'E-mail address', { type: 'email' }),
   choices('radio', {
-    ...{ name: 'role', label: 'Role', error: errors['role'] as string | undefined },
-    choices: roleChoices(isRole(role) ? role : 'staff'),
+    ...{ name: 'role', label: 'Role', error: errors['role'], choices: roleChoices(isRole(role) ? role : 'staff') },
   }),
 ])}
 ${secondFactorRule(visit)}`
@@ -146,12 +139,8 @@ function secondFactorRule(visit: AccountVisit): Html {
   }</p>
 ${
   secondFactorRequired
-    ? form(visit, { ...options, submit: 'No longer require it' })
-    : form(
-        visit,
-        { ...options, submit: 'Require it of everyone' },
-        html`<input type="hidden" name="required" value="yes">`,
-      )
+    ? form(visit, { ...options, submit: 'Stop requiring it' })
+    : form(visit, { ...options, submit: 'Require a second factor' }, hidden('required', 'yes'))
 }`;
 }
 

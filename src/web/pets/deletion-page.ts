@@ -3,7 +3,7 @@ import { withoutMarks } from '../../lib/text.ts';
 import type { FullPet } from '../../model/pet.ts';
 import { deletePet } from '../../store/pets/pets.ts';
 import { formPage } from '../form-page.ts';
-import { checkOf, form } from '../forms.ts';
+import { checkOf, form, hidden } from '../forms.ts';
 import { type AccountVisit, ownActor, type View } from '../page.ts';
 import { ANIMALS_PATH } from '../paths.ts';
 import { ownPet } from './form-pages.ts';
@@ -33,7 +33,7 @@ ${error === undefined && reserved !== '' && html`<p>${reserved}</p>`}
 ${form(
   visit,
   { action: `${ANIMALS_PATH}/${id}/deletion`, submit: 'Delete the animal', danger: true },
-  html`<input type="hidden" name="etag" value="${etag}">`,
+  hidden('etag', etag),
 )}
 <p><a href="${ANIMALS_PATH}/${id}">Back to the animal</a></p>`,
   };

@@ -10,7 +10,7 @@ import { categoriesWithin, categoryPaths } from '../../store/categories/paths.ts
 import { listPets } from '../../store/pets/list.ts';
 import { createPet, getPet, updatePet } from '../../store/pets/pets.ts';
 import { knownValues } from '../../store/profile/attributes.ts';
-import { assertFormProblem, checkOf, notice } from '../forms.ts';
+import { assertFormProblem, checkOf, hidden, notice } from '../forms.ts';
 import { found } from '../found.ts';
 import { idOf, listPage } from '../lists.ts';
 import { changeOnce, onceField } from '../once.ts';
@@ -195,8 +195,8 @@ ${
   pet === undefined
     ? petFormView(visit, shown, onceField(visit), anotherButton)
     : petFormView(visit, shown, [
-        html`<input type="hidden" name="etag" value="${again?.etag ?? pet.etag}">`,
-        html`<input type="hidden" name="shown" value="${again === undefined ? hashesOf(texts) : (again.hashes ?? '')}">`,
+        hidden('etag', again?.etag ?? pet.etag),
+        hidden('shown', again === undefined ? hashesOf(texts) : (again.hashes ?? '')),
       ])
 }
 ${links(pet)}`,

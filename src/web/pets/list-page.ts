@@ -16,7 +16,7 @@ import { findPets } from '../../store/pets/find.ts';
 import { isPlace, NEAR_LENGTH_MAX, type Nearby, nearbyOf } from '../../store/pets/near.ts';
 import { correctedSearch, hasTime } from '../../store/search/did-you-mean.ts';
 import { SEARCH_LENGTH_MAX } from '../../store/search/words.ts';
-import { choicesOf, select } from '../forms.ts';
+import { choicesOf, hidden, select } from '../forms.ts';
 import { connection, pageLinks } from '../lists.ts';
 import { publicPage, type View, type Visit } from '../page.ts';
 import { animalCards, contextOf } from './cards.ts';
@@ -183,7 +183,7 @@ function filterForm(choice: SearchChoice, { nearby, error }: Place): Html {
   const orders = { '': sorts[byDefault as keyof typeof sorts], ...others };
   const sort = choice.sort === byDefault ? '' : (choice.sort ?? '');
   return html`<form action="/animals" class="filter">
-${kept.map(([name, values]) => html`<input type="hidden" name="${name}" value="${values.join(',')}">`)}
+${kept.map(([name, values]) => hidden(name, values.join(',')))}
 <div class="field">
 <label for="q">Search</label>
 <input id="q" name="q" type="search" value="${q}" maxlength="${SEARCH_LENGTH_MAX}" dir="auto">

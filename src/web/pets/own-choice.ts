@@ -1,11 +1,12 @@
 import { nowOf } from '../../access/deployment.ts';
-import { type Html, html } from '../../lib/html/html.ts';
+import type { Html } from '../../lib/html/html.ts';
 import { PetStatus } from '../../model/pet.ts';
 import { GROUP_ID_MAX } from '../../model/profile.ts';
 import { countMessagesByPet } from '../../store/messages/count-by-pet.ts';
 import { categoriesOf } from '../../store/pets/filter.ts';
 import { findOwnPets, type OwnFilter, type OwnSort } from '../../store/pets/own-pets.ts';
 import { SEARCH_LENGTH_MAX } from '../../store/search/words.ts';
+import { hidden } from '../forms.ts';
 import { idOf, listPage } from '../lists.ts';
 import type { AccountVisit } from '../page.ts';
 import { ANIMALS_PATH } from '../paths.ts';
@@ -88,7 +89,7 @@ const LIST = 'list';
 
 /** Returns the hidden field by which other pages return to the list. */
 export function listField(choice: OwnChoice): Html {
-  return html`<input type="hidden" name="${LIST}" value="${queryOf(choice).toString()}">`;
+  return hidden(LIST, queryOf(choice).toString());
 }
 
 /** Returns the query of a link to a page that returns to the list. */

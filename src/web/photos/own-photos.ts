@@ -17,7 +17,7 @@ import type { Permission } from '../../model/roles.ts';
 import { type HolderRow, organizationPhotos, type PhotoHolders, petPhotos } from '../../store/photos/holders.ts';
 import { deletePhoto, updatePhoto } from '../../store/photos/photos.ts';
 import { addReceived, receivePhoto } from '../../store/photos/receive.ts';
-import { assertFormProblem, checkOf, form, notice } from '../forms.ts';
+import { assertFormProblem, checkOf, form, hidden, notice } from '../forms.ts';
 import { idOf } from '../lists.ts';
 import { type AccountVisit, accountPage, ownActor, type View, type WebPage } from '../page.ts';
 import { ANIMALS_PATH, ORGANIZATION_PATH } from '../paths.ts';
@@ -156,7 +156,7 @@ interface Edited extends WithPhotos {
  */
 export function ownPhotosView(visit: AccountVisit, { name, etag, photos = [] }: Edited, noun: string): Html {
   const path = `${visit.request.path}/photos`;
-  const known = html`<input type="hidden" name="etag" value="${etag}">`;
+  const known = hidden('etag', etag);
   return html`<section id="photos" aria-labelledby="photos-title">
 <h2 id="photos-title">Photos</h2>
 ${photos.length > 1 && html`<p class="hint">The first photo is the main photo.</p>`}

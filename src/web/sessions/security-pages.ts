@@ -17,19 +17,16 @@ import { type AccountVisit, accountPage, type PageResult, type View, type WebPag
 import { nowOf } from '../site.ts';
 import { ceremonyOf } from './factor-forms.ts';
 import { codesView, holderOf, newPasskeyView, SECURITY_PATH, securityView } from './security-view.ts';
-import { emailUrlOf } from './visits.ts';
-
-const OLDER_SERVERS =
-  'Some servers of this store still run an earlier release, which asks for no second factor. Try again when they are updated.';
+import { emailUrlOf, UPGRADING } from './visits.ts';
 
 type Definition = Parameters<typeof accountPage>[0];
 
-/** Defines a page that everyone may open who lacks a required second factor. */
-function securityPage(definition: Omit<Definition, 'permission' | 'withoutFactor'>): WebPage {
-  return accountPage({ permission: 'own', withoutFactor: true, ...definition });
-}
-
 const toSecurity = () => ({ location: SECURITY_PATH });
+
+/** Defines a page that everyone may open who lacks a required second factor. By default, it only receives a form. */
+function securityPage(definition: Omit<Definition, 'permission' | 'withoutFactor'>): WebPage {
+  return accountPage({ permission: 'own', withoutFactor: true, show: toSecurity, ...definition });
+}
 
 const securityIndex = securityPage({
   path: SECURITY_PATH,
@@ -42,7 +39,6 @@ const newAppPage = securityPage({
   path: `${SECURITY_PATH}/app/new`,
   title: 'Set up an authenticator app',
   asksAgain: 'everyone',
-  show: toSecurity,
   submit: visit =>
     attempt(visit, async () => {
       const { site, signedIn, deployment } = visit;
@@ -82,7 +78,6 @@ const newPasskeyPage = securityPage({
   path: `${SECURITY_PATH}/passkeys/new`,
   title: 'Add a passkey',
   asksAgain: 'everyone',
-  show: toSecurity,
   submit: visit => attempt(visit, async () => (await newPasskeyView(visit)) ?? toSecurity()),
 });
 
@@ -90,7 +85,6 @@ const addPasskeyPage = securityPage({
   path: `${SECURITY_PATH}/passkeys`,
   title: 'Add a passkey',
   showsSecret: true,
-  show: toSecurity,
   submit: visit =>
     attempt(visit, async () => {
       const { site, signedIn, origin, form } = visit;
@@ -118,7 +112,6 @@ const newCodesPage = securityPage({
   title: 'Create new recovery codes',
   asksAgain: 'everyone',
   showsSecret: true,
-  show: toSecurity,
   async submit({ site, signedIn }) {
     const { id } = signedIn.person;
     if (!(await hasSecondFactor(site.accounts, id))) return toSecurity();
@@ -130,7 +123,6 @@ const removeAppPage = securityPage({
   path: `${SECURITY_PATH}/app/removal`,
   title: 'Remove the authenticator app',
   asksAgain: 'everyone',
-  show: toSecurity,
   submit: visit => remove(visit, 'app'),
 });
 
@@ -138,7 +130,6 @@ const removePasskeyPage = securityPage({
   path: `${SECURITY_PATH}/passkeys/{passkeyId}/removal`,
   title: 'Remove a passkey',
   asksAgain: 'everyone',
-  show: toSecurity,
   submit: visit => remove(visit, idOf(visit.parameters['passkeyId'])),
 });
 
@@ -156,7 +147,7 @@ export const securityPages: readonly WebPage[] = [
 
 /** Runs a change that adds a second factor, unless a server would not ask for it. */
 async function attempt(visit: AccountVisit, change: () => Promise<PageResult>): Promise<PageResult> {
-  if (!visit.site.isUpgraded()) return securityView(visit, { '': OLDER_SERVERS });
+  if (!visit.site.isUpgraded()) return securityView(visit, { '': UPGRADING });
   try {
     return await change();
   } catch (error) {
@@ -188,7 +179,9 @@ async function remove(visit: AccountVisit, factor: 'app' | number | undefined): 
   const options = { session: signedIn.session.id, emailUrl: emailUrlOf(visit) };
   const existed = await site.accounts.write(tx => removeFactor(tx, signedIn.person, factor, options), origin);
   site.emailQueued();
-  return existed ? { location: `${SECURITY_PATH}?done=removed` } : undefined;
+  return existed
+    ? { location: `${SECURITY_PATH}?done=${factor === 'app' ? 'appRemoved' : 'passkeyRemoved'}` }
+    : undefined;
 }
 
 /** Returns the page with the secret to set up; `undefined` if the person sets up no app. */

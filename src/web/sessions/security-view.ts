@@ -16,7 +16,8 @@ const done = {
   required: 'This account requires a second factor of everyone who works in it. Add an authenticator app or a passkey.',
   app: 'The authenticator app is set up. From now on we ask for its code when you sign in.',
   passkey: 'The passkey is added.',
-  removed: 'It is removed. All your other browsers are signed out.',
+  appRemoved: 'The authenticator app is removed. All your other browsers are signed out.',
+  passkeyRemoved: 'The passkey is removed. All your other browsers are signed out.',
 };
 
 /** Returns the page of a person's second factors, with the errors of the submitted form. */

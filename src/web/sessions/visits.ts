@@ -8,7 +8,7 @@ import { nameError } from '../../lib/text.ts';
 import { userErrorOf } from '../../lib/user-error.ts';
 import { checkChange } from '../../model/account.ts';
 import type { Membership, Person } from '../../model/person.ts';
-import { notice, type PasswordField, passwordField } from '../forms.ts';
+import { hidden, notice, type PasswordField, passwordField } from '../forms.ts';
 import type { Redirect, Visit } from '../page.ts';
 import { HOME_PATH } from '../paths.ts';
 import { COOKIES_NEED_HTTPS } from '../same-site.ts';
@@ -65,7 +65,7 @@ export function nextOf({ form, query }: Visit): string {
 /** Returns the hidden field that keeps the path to open after signing in. */
 export function nextField({ form, query }: Visit): Html | undefined {
   const next = form.get('next') ?? query.get('next');
-  return next === null ? undefined : html`<input type="hidden" name="next" value="${next}">`;
+  return next === null ? undefined : hidden('next', next);
 }
 
 /** Returns the `Set-Cookie` header that marks a browser as one in which a person has signed in. @param known from `knownBrowserOf` */
@@ -92,6 +92,9 @@ export function operatorHelp(): Html {
   return html`<p>This store sends no e-mail. Ask its operator for a link that signs you in, once. The operator finds you with
 <code>petstore member list</code>, and creates the link with <code>petstore member link</code>.</p>`;
 }
+
+/** The error of a change that an earlier release, which some servers still run, would ignore. */
+export const UPGRADING = 'The store is being upgraded at the moment. Try again in a few minutes.';
 
 /** Returns the hidden field that tells password managers to which address a password belongs. */
 export function usernameField(email: string): Html {

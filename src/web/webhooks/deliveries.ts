@@ -3,7 +3,7 @@ import { faultText } from '../../events/deliveries/test-delivery.ts';
 import { type Html, type HtmlValue, html, timeHtml } from '../../lib/html/html.ts';
 import { capitalized, countText } from '../../lib/text.ts';
 import { type AttemptRow, type Delivery, type DeliveryRow, deliveryOf } from '../../model/delivery.ts';
-import { form } from '../forms.ts';
+import { form, hidden } from '../forms.ts';
 import { found } from '../found.ts';
 import { idOf } from '../lists.ts';
 import { accountPage, ownActor } from '../page.ts';
@@ -93,6 +93,6 @@ export function redeliverForm(on: WebhookVisit, delivery: DeliveryRow, className
       secondary: true,
       ...(className && { className }),
     },
-    html`<input type="hidden" name="eventId" value="${eventId}">`,
+    hidden('eventId', eventId),
   );
 }

@@ -5,7 +5,7 @@ import { BodyReader } from '../../lib/http/server/validation.ts';
 import { boundOf } from '../../model/plan.ts';
 import { NewWebhook, WebhookPatch, type WebhookRow, webhookEtag } from '../../model/webhook.ts';
 import { deploymentTabs } from '../deployments.ts';
-import { checkOf, doneNotice, form } from '../forms.ts';
+import { checkOf, doneNotice, form, hidden } from '../forms.ts';
 import { listPage, pageLinks } from '../lists.ts';
 import { changeOnce, onceField } from '../once.ts';
 import { type AccountVisit, accountPage, ownActor, type View } from '../page.ts';
@@ -180,7 +180,7 @@ function editView(on: WebhookVisit, entries: Entries, errors?: Errors): View {
     errors: errors?.listed,
     body: html`<p>A new URL makes the webhook inactive until you activate it again.</p>
 ${form(on, { action: pathOn(on, `/${webhook.id}/edit`), submit: 'Save', className: FORM }, [
-  html`<input type="hidden" name="etag" value="${on.form.get('etag') ?? webhookEtag(webhook)}">`,
+  hidden('etag', on.form.get('etag') ?? webhookEtag(webhook)),
   fieldsView(entries, errors?.fields),
 ])}
 <p><a href="${path}">Cancel</a></p>`,

@@ -6,7 +6,7 @@ import type { Delivery, DeliveryRow } from '../../model/delivery.ts';
 import { SECRET_OVERLAP_MAX_MS, SECRET_OVERLAP_MS } from '../../model/rules.ts';
 import { type WebhookRow, webhookEtag } from '../../model/webhook.ts';
 import { categoryPaths } from '../../store/categories/paths.ts';
-import { choicesOf, doneNotice, fieldsOf, form, select } from '../forms.ts';
+import { choicesOf, doneNotice, fieldsOf, form, hidden, select } from '../forms.ts';
 import { titleOf } from '../layout.ts';
 import { listPage, pageLinks } from '../lists.ts';
 import { onceField } from '../once.ts';
@@ -110,7 +110,7 @@ async function activationForm(on: WebhookVisit, keyError: string | undefined): P
 <p>Sends a signed test. If your receiver responds with a status from 200 to 299, it gets the events from then on, and the pending deliveries.</p>
 ${account.admin && html`<p>You are an admin, so your account can see the events of all accounts.</p>`}
 ${form(on, { action: pathOn(on, `/${webhook.id}/activation`), submit: 'Test and activate' }, [
-  html`<input type="hidden" name="etag" value="${webhookEtag(webhook)}">`,
+  hidden('etag', webhookEtag(webhook)),
   await keyField(on, webhook.keyId, keyError),
 ])}`;
 }
