@@ -63,11 +63,6 @@ export async function deletePasskey(tx: Transaction, personId: number, id: numbe
   return (await tx.run(deleteOne, { personId, id })) > 0;
 }
 
-/** Deletes the passkeys of a person. */
-export async function deletePasskeys(tx: Transaction, personId: number): Promise<void> {
-  await tx.run(deleteOf, { personId });
-}
-
 type PasskeyRow = Omit<OwnPasskey, 'backedUp'> & { readonly backedUp: number };
 
 function passkeyOf({ backedUp, ...passkey }: PasskeyRow): OwnPasskey {
@@ -126,8 +121,4 @@ const setUsed = query((db, p: Params<Used>) =>
 
 const deleteOne = query((db, p: Params<{ personId: number; id: number }>) =>
   db.deleteFrom('passkeys').where('person_id', '=', p.personId).where('id', '=', p.id),
-);
-
-const deleteOf = query((db, p: Params<{ personId: number }>) =>
-  db.deleteFrom('passkeys').where('person_id', '=', p.personId),
 );

@@ -7,7 +7,7 @@ import { lockPerson } from '../accounts/people.ts';
 import { type AuthenticatorApp, confirmApp, deleteApp, findApp, takeAppCode } from './authenticator-apps.ts';
 import { queueEmail } from './emails.ts';
 import { hasSecondFactor } from './has-second-factor.ts';
-import { addPasskey, deletePasskey, deletePasskeys, listPasskeys, type OwnPasskey } from './passkeys.ts';
+import { addPasskey, deletePasskey, listPasskeys, type OwnPasskey } from './passkeys.ts';
 import { countRecoveryCodes, deleteRecoveryCodes, replaceRecoveryCodes, takeRecoveryCode } from './recovery-codes.ts';
 import { endSessions } from './sessions.ts';
 
@@ -110,7 +110,7 @@ export async function resetSecondFactors(tx: Transaction, person: Person, emailU
 /** Deletes all second factors of a person. */
 export async function deleteSecondFactors(tx: Transaction, personId: number): Promise<void> {
   await deleteApp(tx, personId);
-  await deletePasskeys(tx, personId);
+  for (const { id } of await listPasskeys(tx, personId)) await deletePasskey(tx, personId, id);
   await deleteRecoveryCodes(tx, personId);
 }
 

@@ -33,6 +33,11 @@ export async function categoryPaths(
   return paths;
 }
 
+/** Returns the categories at the top level, for a choice of the kind of an animal: up to 200. */
+export function mainCategories(reader: Reader): Promise<NamedCategory[]> {
+  return categoriesWithin(reader, null, 200);
+}
+
 /**
  * Returns the categories to choose from within a category, or at the top level: up to `most` by id, without
  * placeholders. Reads a limited number of rows, so it may miss categories after many placeholders.

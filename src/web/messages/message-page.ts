@@ -62,27 +62,35 @@ export const inboxMessagePage = accountPage({
   async submit(visit) {
     const message = await ownMessage(visit);
     if (message === undefined) return undefined;
-    const { form: sent, deployment, origin } = visit;
-    const step = sent.get('step') ?? '';
-    if (Object.hasOwn(messageSteps, step)) {
-      const name = step as MessageStep;
-      await deployment.database.write(async tx => messageSteps[name].run(tx, message), origin);
-      return { location: listAfter(visit, message, name) };
-    }
-    const noteId = idOf(sent.get('delete'));
-    if (noteId !== undefined) {
-      await deployment.database.write(tx => deleteNote(tx, message, noteId), origin);
-      return { location: pathOf(message, 'deleted') };
-    }
-    if (sent.has(ASSIGNEE)) {
-      const isAssigned = await assign(visit, message);
-      if (!isAssigned) return messageView(visit, message, { [ASSIGNEE]: 'This person is no longer here.' });
-      return { location: pathOf(message, 'assigned') };
-    }
-    const writing = (Object.keys(writings) as WritingName[]).find(name => sent.has(name));
-    return writing === undefined ? messageView(visit, message) : write(visit, message, writing);
+    // Each form of the page has a field of its own.
+    const name = Object.keys(handlers).find(field => visit.form.has(field));
+    return name === undefined ? messageView(visit, message) : handlers[name]!(visit, message);
   },
 });
+
+/** Handles the forms of the page, by the field that only this form has. */
+const handlers: Readonly<Record<string, (visit: AccountVisit, message: ReceivedMessage) => Promise<PageResult>>> = {
+  async step(visit, message) {
+    const { form: sent, deployment, origin } = visit;
+    const name = (Object.keys(messageSteps) as MessageStep[]).find(one => one === sent.get('step'));
+    if (name === undefined) return messageView(visit, message);
+    await deployment.database.write(async tx => messageSteps[name].run(tx, message), origin);
+    return { location: listAfter(visit, message, name) };
+  },
+  async delete(visit, message) {
+    const { form: sent, deployment, origin } = visit;
+    const id = idOf(sent.get('delete'));
+    if (id === undefined) return messageView(visit, message);
+    await deployment.database.write(tx => deleteNote(tx, message, id), origin);
+    return { location: pathOf(message, 'deleted') };
+  },
+  async [ASSIGNEE](visit, message) {
+    if (await assign(visit, message)) return { location: pathOf(message, 'assigned') };
+    return messageView(visit, message, { [ASSIGNEE]: 'This person is no longer here.' });
+  },
+  reply: (visit, message) => write(visit, message, 'reply'),
+  note: (visit, message) => write(visit, message, 'note'),
+};
 
 function pathOf({ id }: ReceivedMessage, done?: keyof typeof doneTexts): string {
   return `${MESSAGES_PATH}/${messageIdOf(id)}${done === undefined ? '' : `?done=${done}`}`;

@@ -25,13 +25,8 @@ export const ordersPage = accountPage({
     const { deployment, query } = visit;
     const isAll = query.get('show') === 'all';
     const [{ database }, now, actor] = [deployment, nowOf(deployment), ownActor(visit)];
-    const orders = await listOrders(
-      database,
-      actor,
-      isAll ? { newestFirst: true } : { status: ['placed', 'approved'] },
-      listPage(visit),
-      now,
-    );
+    const filter = isAll ? { newestFirst: true } : ({ status: ['placed', 'approved'] } as const);
+    const orders = await listOrders(database, actor, filter, listPage(visit), now);
     const page = { ...listPage(visit, HOLDS_SHOWN), cursor: undefined };
     const holds = await listHolds(database, actor, { status: ['active'] }, page, now);
     const ids = [...orders.rows.flatMap(petIdsOf), ...holds.rows.flatMap(({ petIds }) => petIds)];
@@ -40,19 +35,6 @@ export const ordersPage = accountPage({
       visit,
       [...orders.rows, ...holds.rows].map(({ accountId }) => accountId),
     );
-    const orderColumns: Columns<OrderWithSteps> = {
-      Animals: order => petLinks(petIdsOf(order), pets),
-      State: stateOf,
-      By: ({ accountId }) => partyOf(accountId),
-      Ordered: ({ createdAt }) => timeHtml(createdAt),
-      Order: ({ id }) => html`<a href="${ORDERS_PATH}/${id}">Order ${id}</a>`,
-    };
-    const holdColumns: Columns<HoldRow> = {
-      Animals: ({ petIds }) => petLinks(petIds, pets),
-      Until: ({ expiresAt }) => timeHtml(expiresAt),
-      By: ({ accountId }) => partyOf(accountId),
-      Hold: ({ id }) => html`<a href="${HOLDS_PATH}/${id}">Hold ${id}</a>`,
-    };
     const choices = [
       { href: ORDERS_PATH, title: 'Open', isCurrent: !isAll },
       { href: `${ORDERS_PATH}?show=all`, title: 'All', isCurrent: isAll },
@@ -61,14 +43,36 @@ export const ordersPage = accountPage({
       description: 'Who has reserved or ordered which animals, and what is to be done.',
       body: html`<h2>Orders</h2>
 ${tabs('Orders', choices)}
-${table('Orders', orderColumns, orders.rows, isAll ? 'No one has ordered an animal.' : 'No order waits for you.')}
+${table('Orders', orderColumns(pets, partyOf), orders.rows, isAll ? 'No one has ordered an animal.' : 'No order waits for you.')}
 ${pageLinks(visit, orders)}
 <h2>On hold</h2>
-${table('On hold', holdColumns, holds.rows, 'No animal is on hold.')}
+${table('On hold', holdColumns(pets, partyOf), holds.rows, 'No animal is on hold.')}
 ${holds.next !== undefined && html`<p class="hint">These are the first ${HOLDS_SHOWN}.</p>`}`,
     };
   },
 });
+
+type Pets = Awaited<ReturnType<typeof petsNamed>>;
+type PartyOf = Awaited<ReturnType<typeof partiesNamed>>;
+
+function orderColumns(pets: Pets, partyOf: PartyOf): Columns<OrderWithSteps> {
+  return {
+    Animals: order => petLinks(petIdsOf(order), pets),
+    State: stateOf,
+    By: ({ accountId }) => partyOf(accountId),
+    Ordered: ({ createdAt }) => timeHtml(createdAt),
+    Order: ({ id }) => html`<a href="${ORDERS_PATH}/${id}">Order ${id}</a>`,
+  };
+}
+
+function holdColumns(pets: Pets, partyOf: PartyOf): Columns<HoldRow> {
+  return {
+    Animals: ({ petIds }) => petLinks(petIds, pets),
+    Until: ({ expiresAt }) => timeHtml(expiresAt),
+    By: ({ accountId }) => partyOf(accountId),
+    Hold: ({ id }) => html`<a href="${HOLDS_PATH}/${id}">Hold ${id}</a>`,
+  };
+}
 
 const states: Readonly<Record<OrderStatus, Html>> = {
   placed: badge('warn', 'To approve'),

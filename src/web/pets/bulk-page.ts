@@ -4,7 +4,7 @@ import { Problem } from '../../lib/http/problem.ts';
 import { countText } from '../../lib/text.ts';
 import type { FullPet } from '../../model/pet.ts';
 import { newCategoriesOf } from '../../store/categories/bound.ts';
-import { categoriesWithin } from '../../store/categories/paths.ts';
+import { mainCategories } from '../../store/categories/paths.ts';
 import { changePets, deleting, type ManyChanges, patching } from '../../store/pets/change-many.ts';
 import { petsAmong } from '../../store/pets/own-pets.ts';
 import { assertFormProblem, form, notice } from '../forms.ts';
@@ -21,7 +21,6 @@ export const BULK_PATH = `${ANIMALS_PATH}/change`;
 /** The maximum number of animals that one form changes. */
 export const BULK_MAX = 500;
 const NAMES_SHOWN = 20;
-const CATEGORIES_MAX = 200;
 
 /** Changes several animals of the account, after a page that names their number. */
 export const bulkPage = accountPage({
@@ -166,7 +165,7 @@ async function bulkView(visit: AccountVisit, bulk: Bulk, problem?: Problem): Pro
   const own = chosen.flatMap(id => pets.get(id) ?? []);
   if (own.length === 0) return noneView(choice, 'Choose at least one animal.');
   const animals = animalsText(own.length);
-  const categories = await categoriesWithin(deployment.database, null, CATEGORIES_MAX);
+  const categories = await mainCategories(deployment.database);
   const error = problem?.errors === undefined ? undefined : action.field?.error;
   const fields = action.fields?.({ form: sent, pets: own, categories, error });
   return {

@@ -6,7 +6,7 @@ import { type FullPet, NewPet, PetPatch, petValues } from '../../model/pet.ts';
 import { boundOf } from '../../model/plan.ts';
 import type { Transaction } from '../../model/schema.ts';
 import { newCategoriesOf } from '../../store/categories/bound.ts';
-import { categoriesWithin, categoryPaths } from '../../store/categories/paths.ts';
+import { categoryPaths, mainCategories } from '../../store/categories/paths.ts';
 import { listPets } from '../../store/pets/list.ts';
 import { createPet, getPet, updatePet } from '../../store/pets/pets.ts';
 import { knownValues } from '../../store/profile/attributes.ts';
@@ -96,9 +96,6 @@ export const ownAnimalPage = accountPage({
 
 const newPet = new BodyReader(NewPet);
 const petPatch = new BodyReader(PetPatch);
-
-/** The maximum number of categories to choose from. */
-const CATEGORIES_MAX = 200;
 
 /** The number of the newest animals of which one has the usual currency. */
 const PRICED_MAX = 10;
@@ -236,7 +233,7 @@ function links(pet: FullPet | undefined): Html {
 
 /** Returns the main categories, and the category of the animal. */
 async function categoriesFor({ deployment: { database } }: AccountVisit, id: number | undefined) {
-  const main = await categoriesWithin(database, null, CATEGORIES_MAX);
+  const main = await mainCategories(database);
   if (id === undefined || main.some(one => one.id === id)) return main;
   return [...main, ...((await categoryPaths(database, [id])).get(id)?.slice(-1) ?? [])];
 }

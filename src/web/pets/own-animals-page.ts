@@ -3,7 +3,7 @@ import { type Html, html } from '../../lib/html/html.ts';
 import { SCAN_LIMIT } from '../../lib/http/pagination/paginate.ts';
 import { countText } from '../../lib/text.ts';
 import { GROUP_ID_MAX } from '../../model/profile.ts';
-import { categoriesWithin } from '../../store/categories/paths.ts';
+import { mainCategories } from '../../store/categories/paths.ts';
 import { countMessagesByPet } from '../../store/messages/count-by-pet.ts';
 import { countOwned } from '../../store/pets/counts.ts';
 import { listOwnPets, type OwnPage } from '../../store/pets/own-pets.ts';
@@ -66,12 +66,9 @@ ${pageLinks({ ...visit, query: queryOf(choice) }, page)}`
   },
 });
 
-/** The maximum number of categories to choose from. */
-const CATEGORIES_MAX = 200;
-
 async function filterForm({ deployment }: AccountVisit, choice: OwnChoice): Promise<Html> {
   const { q, status, category, tag, show, sort } = choice;
-  const categories = await categoriesWithin(deployment.database, null, CATEGORIES_MAX);
+  const categories = await mainCategories(deployment.database);
   const kinds = categories.map(({ id, name }) => ({ value: `${id}`, label: name, checked: id === category }));
   const isMore = category !== undefined || tag !== '' || show !== '' || sort !== 'newest';
   return html`<form action="${ANIMALS_PATH}" class="filter own-filter" role="search" aria-label="Your animals">
