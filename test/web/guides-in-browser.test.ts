@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { PasswordHasher } from '../../src/access/sessions/password-hasher.ts';
+import { storePassword } from '../../src/access/sessions/passwords.ts';
+import { type Params, query } from '../../src/model/schema.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
 import { assertFits, follow, launchBrowser, paintOf, skipBrowser } from './browser.ts';
 import { signedIn } from './session.ts';
+
+const PASSWORD = 'correct horse battery';
 
 const paths = [
   '/guides',
@@ -149,6 +154,24 @@ describe('the guides in a browser', { skip: skipBrowser }, () => {
     await page.context().close();
   });
 
+  it('ask for the password before a key, a while after the sign-in, and come back', async () => {
+    const person = await signedIn(service);
+    const hash = await new PasswordHasher().hash(PASSWORD, 'test');
+    await service.app.databases.production.write(async tx => {
+      await storePassword(tx, person.accountId, hash);
+      await tx.run(endConfirmations, { personId: person.accountId });
+    });
+    const page = await person.newPage(browser);
+    await page.goto(`${origin}/guides/pets`);
+    await page.getByRole('button', { name: 'Use a key of mine' }).click();
+    await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.waitForURL('**/guides/pets');
+    await page.getByRole('button', { name: 'Use a key of mine' }).click();
+    await page.getByText('valid for an hour').waitFor();
+    await page.context().close();
+  });
+
   it('have no button without JavaScript', async () => {
     const person = await signedIn(service);
     const page = await person.newPage(browser, { javaScriptEnabled: false });
@@ -158,3 +181,8 @@ describe('the guides in a browser', { skip: skipBrowser }, () => {
     await page.context().close();
   });
 });
+
+/** Ends the time in which the sessions of a person count as confirmed. */
+const endConfirmations = query((db, p: Params<{ personId: number }>) =>
+  db.updateTable('sessions').set({ confirmed_at: 0 }).where('account_id', '=', p.personId),
+);

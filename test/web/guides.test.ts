@@ -182,9 +182,11 @@ describe('the guides over HTTP', () => {
   });
 
   describe('the key for the examples', () => {
+    const json = { Accept: 'application/json' };
+
     it('is a staging key of the account that is valid for an hour', async () => {
       const person = await signedIn(service);
-      const { status, body, headers } = await person.submit('/guides/key');
+      const { status, body, headers } = await person.submit('/guides/key', {}, json);
       assert.deepEqual([status, headers['content-type']], [201, 'application/json']);
       assert.match(body.key, /^petstore_test_/);
       assert.ok(Math.abs(body.expiresAt - Date.now() - 3_600_000) < 60_000);
@@ -194,8 +196,8 @@ describe('the guides over HTTP', () => {
 
     it('is refused when the account has five of them', async () => {
       const person = await signedIn(service);
-      for (let keys = 1; keys <= 5; keys++) assert.equal((await person.submit('/guides/key')).status, 201);
-      const { status, body } = await person.submit('/guides/key', {}, { Accept: 'application/json' });
+      for (let keys = 1; keys <= 5; keys++) assert.equal((await person.submit('/guides/key', {}, json)).status, 201);
+      const { status, body } = await person.submit('/guides/key', {}, json);
       assert.equal(status, 409);
       assert.match(body.message, /^You have 5 active keys named “Guides”/);
     });

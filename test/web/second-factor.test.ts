@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { createAccount } from '../../src/access/accounts/accounts.ts';
 import { insertMember } from '../../src/access/accounts/people.ts';
+import { listKeys } from '../../src/access/keys/keys.ts';
 import { cookieNames, formTokenOf } from '../../src/access/sessions/cookies.ts';
 import { createLink, type LinkPurpose, linkPath } from '../../src/access/sessions/links.ts';
 import { PasswordHasher } from '../../src/access/sessions/password-hasher.ts';
@@ -408,11 +409,27 @@ describe('a second factor', () => {
       assert.doesNotMatch(later.text, /"secret":"1\./);
     });
 
+    it('before a key for the examples of a guide, which a browser then shows again', async () => {
+      const { previous, code, id } = await newOwnerWithApp();
+      clock.advance(CONFIRMED_MS);
+      const asked = await previous.submit('/guides/key', { next: '/guides/pets' });
+      assert.equal(asked.status, 403);
+      const proof = { next: '/guides/pets', confirmsAgain: 'all', code: code() };
+      assert.equal((await previous.submit('/guides/key', proof)).headers.location, '/guides/pets');
+      assert.deepEqual(await listKeys(accounts(), id), []);
+    });
+
     it('on every page that says so', async () => {
       const { previous } = await newOwnerWithApp();
       clock.advance(CONFIRMED_MS);
       const asking = pages.filter(({ access, asksAgain }) => access === 'account' && asksAgain !== undefined);
       assert.ok(asking.length >= 10);
+      for (const path of ['/guides/key', '/keys/new', '/webhooks/{webhookId}/edit', '/webhooks/{webhookId}/secrets']) {
+        assert.ok(
+          asking.some(page => page.path === path),
+          path,
+        );
+      }
       for (const { path } of asking) {
         const reply = await previous.submit(path.replace(/\{\w+\}/g, '999999'), {});
         assert.equal(reply.status, 403, path);

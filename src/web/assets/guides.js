@@ -10,6 +10,7 @@ form?.addEventListener('submit', async event => {
   result.textContent = '';
   try {
     const key = await createKey();
+    if (key === undefined) return form.submit();
     for (const place of document.querySelectorAll('pre .key')) place.textContent = key;
     form.remove();
     result.textContent = 'The examples have a new staging key of yours. It is valid for an hour.';
@@ -19,6 +20,7 @@ form?.addEventListener('submit', async event => {
   }
 });
 
+/** Returns a new key; nothing if the service shows a page that asks for the second factor or the password first. */
 async function createKey() {
   const response = await fetch(form.action, {
     method: 'POST',
@@ -29,6 +31,7 @@ async function createKey() {
     throw new Error('The service cannot be reached. Try again.');
   });
   if (response.type === 'opaqueredirect') throw new Error('You are signed out. Reload the page and sign in.');
+  if (response.headers.get('Content-Type').startsWith('text/html')) return;
   const body = await response.json();
   if (!response.ok) throw new Error(body.message);
   return body.key;

@@ -2,9 +2,12 @@ import { createKey, listKeys } from '../../access/keys/keys.ts';
 import { attemptLimits, countAttempt, tooManyAttempts } from '../../access/sessions/attempts.ts';
 import { type Html, html } from '../../lib/html/html.ts';
 import { Problem } from '../../lib/http/problem.ts';
+import { prefersHtml } from '../../lib/http/server/accept.ts';
+
 import { keyState } from '../../model/key.ts';
 import { form } from '../forms.ts';
 import { accountPage, type Visit } from '../page.ts';
+import { nextOf } from '../sessions/visits.ts';
 import type { GuideEntry } from './catalog.ts';
 
 /** The name of keys for the examples, on the page of the account's keys. */
@@ -23,7 +26,11 @@ export function keyPrompt(visit: Visit, { path }: GuideEntry): Html | undefined 
   const place = html`<code>$KEY</code> stands for your API key.`;
   if (signedIn !== undefined) {
     return html`<div class="key-prompt"><p>${place} <a href="/keys">Your keys</a></p>
-${form(visit, { action: '/guides/key', submit: 'Use a key of mine', className: 'use-key' })}
+${form(
+  visit,
+  { action: '/guides/key', submit: 'Use a key of mine', className: 'use-key' },
+  html`<input type="hidden" name="next" value="${path}">`,
+)}
 <p class="use-key-result" role="status"></p></div>`;
   }
   const signIn = `/sign-in?next=${encodeURIComponent(path)}`;
@@ -31,13 +38,19 @@ ${form(visit, { action: '/guides/key', submit: 'Use a key of mine', className: '
   return html`<div class="key-prompt"><p>${place} <a href="${isPortal ? signIn : portal + signIn}">Sign in</a> to see a key of yours in the examples.</p></div>`;
 }
 
-/** Creates a staging key that is valid for an hour, for the examples of one page. Returns it as JSON. */
+/**
+ * Creates a staging key that is valid for an hour, for the examples of one page. Returns it as JSON. A browser without
+ * the script, which comes here to confirm that it is its person, goes back to the guide.
+ */
 export const guideKeyPage = accountPage({
   path: '/guides/key',
   permission: 'developers',
   title: 'Key for the examples',
-  async submit({ site, account, signedIn, origin, request }) {
+  asksAgain: 'everyone',
+  async submit(visit) {
+    const { site, account, signedIn, origin, request } = visit;
     if (site.urlOf('staging', request.tls) === undefined) return undefined;
+    if (prefersHtml(request.header('accept'))) return { location: nextOf(visit) };
     if (signedIn.scopes.length === 0) {
       throw new Problem('role_not_allowed', 403, 'Only an owner of this account can create keys.');
     }

@@ -49,7 +49,7 @@ function action(
   name: string,
   title: string,
   work: (on: WebhookVisit) => Promise<PageResult>,
-  { field = '', ...more }: { field?: string } & Partial<Pick<WebPage, 'showsSecret'>> = {},
+  { field = '', ...more }: { field?: string } & Partial<Pick<WebPage, 'showsSecret' | 'asksAgain'>> = {},
 ): WebPage {
   return accountPage({
     path: `${PATH}/{webhookId}/${name}`,
@@ -158,7 +158,7 @@ const rotateSecretPage = action(
     const { secret, previousExpiresAt } = rotated!;
     return secretView(on, { title: 'Your new secret is ready', id, secret, previousExpiresAt });
   },
-  { showsSecret: true },
+  { showsSecret: true, asksAgain: 'everyone' },
 );
 
 const deleteWebhookPage = action('deletion', 'Delete a webhook', async on => {

@@ -126,6 +126,7 @@ export const newWebhookPage = accountPage({
 export const editWebhookPage = accountPage({
   path: `${PATH}/{webhookId}/edit`,
   permission: 'developers',
+  asksAgain: 'everyone',
   title: 'Edit a webhook',
   async show(visit) {
     const on = await onWebhook(visit);
