@@ -56,7 +56,9 @@ describe('people, where the store sends no e-mail', () => {
     const path = await invite('ben@example.org', 'viewer');
     assert.match((await anonymous(service).open(path)).text, /\/sign-in\?next=%2Finvitations/);
     const refused = await anonymous(service).submit(path, { name: 'x', email: 'ben@example.org', password: PASSWORD });
-    assert.equal(refused.status, 200, 'nobody takes the place of Ben');
+    assert.equal(refused.status, 422, 'nobody takes the place of Ben');
+    assert.match(refused.text, /has a sign-in already/);
+    assert.equal(refused.headers['set-cookie'], undefined);
     assert.match((await owner.open(path)).text, /another e-mail address than/);
     assert.equal((await owner.submit(path)).status, 200);
     assert.equal((await ben.submit(path)).status, 303);
@@ -70,6 +72,18 @@ describe('people, where the store sends no e-mail', () => {
     });
     const other = (await findPersonByEmail(database(), 'other@example.org'))!;
     assert.equal((await ben.submit('/account/switch', { account: String(other.id) })).status, 404);
+  });
+
+  it('have an invitation whose page does not show whether the address can sign in', async () => {
+    await signedIn(service, { email: 'known@example.org' });
+    const seen = async (email: string, form?: Record<string, string>) => {
+      const [path, visitor] = [await invite(email), anonymous(service)];
+      const { status, text } = form === undefined ? await visitor.open(path) : await visitor.submit(path, form);
+      return { status, text: text.replaceAll(path.slice(-43), '').replace(/name="token" value="[^"]+"/g, '') };
+    };
+    for (const form of [undefined, { name: '', email: '', password: '' }, { email: 'x@example.org', name: 'Eve' }]) {
+      assert.deepEqual(await seen('known@example.org', form), await seen('new@example.org', form));
+    }
   });
 
   it('have one name for each change in the audit log', async () => {

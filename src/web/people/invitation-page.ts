@@ -78,7 +78,7 @@ async function open({ site, parameters }: Visit): Promise<Opened | undefined> {
 async function accept(visit: Visit, opened: Opened): Promise<PageResult | undefined> {
   const { site, signedIn, request } = visit;
   await requireAttempt(site.accounts, attemptLimits.acceptByAddress, addressSubject(request.address));
-  if (signedIn === undefined) return opened.isKnown ? invitationView(visit, opened) : acceptAsNew(visit, opened);
+  if (signedIn === undefined) return acceptAsNew(visit, opened);
   if (signedIn.person.email !== opened.invitation.email) return invitationView(visit, opened);
   return write(visit, opened, { personId: signedIn.person.id }, async (tx, _, accountId) => {
     await switchAccount(tx, signedIn.session, accountId);
@@ -99,6 +99,9 @@ async function acceptAsNew(visit: Visit, opened: Opened): Promise<PageResult | u
     password: passwordError(password, email),
   };
   if (Object.values(errors).some(error => error !== undefined)) return invitationView(visit, opened, errors);
+  if (opened.isKnown) {
+    return invitationView(visit, opened, { '': 'This address has a sign-in already. Sign in to join.' });
+  }
   const hash = await site.passwords.hash(password, addressSubject(request.address));
   return write(visit, opened, { name, hash }, async (tx, personId, accountId) => {
     const { secret } = await startSession(tx, personId, browserOf(visit), accountId);
@@ -144,11 +147,13 @@ function howToAccept(visit: Visit, { secret, invitation, isKnown }: Opened, erro
   if (signedIn !== undefined) {
     return html`<p>The invitation is for another e-mail address than <strong>${signedIn.person.email}</strong>, with which you are signed in. Sign out, and open the link again.</p>`;
   }
-  if (isKnown) {
+  const signIn = `/sign-in?next=${encodeURIComponent(action)}`;
+  // A link that was not mailed can be opened by its sender, who must not learn whether the address has a sign-in.
+  if (isKnown && invitation.mailed) {
     return html`<p>You have a sign-in for the address of the invitation already.</p>
-<p><a class="button" href="/sign-in?next=${encodeURIComponent(action)}">Sign in to join</a></p>`;
+<p><a class="button" href="${signIn}">Sign in to join</a></p>`;
   }
-  return form(visit, { action, submit: 'Join' }, [
+  const newPerson = form(visit, { action, submit: 'Join' }, [
     invitation.mailed
       ? usernameField(invitation.email)
       : fields('email', 'E-mail address', {
@@ -160,6 +165,7 @@ function howToAccept(visit: Visit, { secret, invitation, isKnown }: Opened, erro
     }),
     newPasswordField({ label: 'Choose a password', error: errors['password'] }),
   ]);
+  return html`${newPerson}\n<p>You have a sign-in already? <a href="${signIn}">Sign in to join</a></p>`;
 }
 
 function endedView(): View {
