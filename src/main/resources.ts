@@ -2,6 +2,7 @@ import type { Webhooks } from '../access/deployment.ts';
 import type { Limiter } from '../access/limits/limiter.ts';
 import { ALONE } from '../access/limits/nodes.ts';
 import { openLimiter } from '../access/limits/open.ts';
+import { carryOverFounders } from '../access/people/founders.ts';
 import { checkKey, encryptorOf } from '../access/secret-key.ts';
 import type { Clock } from '../lib/clock.ts';
 import { openOutgoingClient } from '../lib/http/client/client.ts';
@@ -165,6 +166,7 @@ async function openCounts(
     ...{ database: databases.production, clock, log, ...(valkeyUrl !== undefined && { valkeyUrl }) },
     async onUpgraded() {
       await Promise.all(Object.values(databases).map(recordUpgraded));
+      await carryOverFounders(databases.production);
       isUpgraded = true;
     },
   });

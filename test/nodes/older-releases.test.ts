@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { findPerson } from '../../src/access/accounts/people.ts';
+import { FOUNDERS_FACT } from '../../src/model/migrations/0047-people.ts';
 import { getImport } from '../../src/store/imports/imports.ts';
 import { createDatabase, migrateDatabase, onServer, run, withoutPostgres } from '../support/engines.ts';
 import { skipFor } from '../support/selection.ts';
@@ -22,6 +24,7 @@ describe('while a node of an older release serves the database', {
     await migrateDatabase(database.url);
     const now = Date.now();
     await execute(`insert into nodes (id, started_at, seen_at) values ('${OLDER}', ${now}, ${now})`);
+    await execute(`insert into facts (name, value) values ('${FOUNDERS_FACT}', '')`);
     service = await serve({
       environment: {
         ...{ PETSTORE_DATABASE_URL: database.url, PETSTORE_VALKEY_URL: valkeyUrl },
@@ -61,12 +64,16 @@ describe('while a node of an older release serves the database', {
     assert.deepEqual([held.state, held.rows_read], ['applying', 0]);
     assert.match((await person.open(`/shelter/imports/${held.id}`)).text, /begins once every server/);
 
+    // The older node changes the address of the owner.
+    await execute(`update accounts set email = 'moved@example.org' where id = ${person.accountId}`);
+
     await execute(`delete from nodes where id = '${OLDER}'`);
     await service.app.databases.production.write(tx => tx.notify('nodes'));
     await waitUntil(async () => (await read()).state === 'completed');
     assert.equal((await read()).created, 2);
     await waitUntil(async () => (await encoding()) === 'gzip');
     assert.notEqual(await token(), await token());
+    assert.equal((await findPerson(service.app.databases.production, person.accountId))?.email, 'moved@example.org');
     assert.equal((await person.submit('/account/name', { name: 'Another' })).status, 303);
   });
 });

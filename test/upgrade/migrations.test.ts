@@ -7,7 +7,9 @@ import { testClock } from '../../src/lib/clock.ts';
 import type { Migration } from '../../src/lib/storage/migration.ts';
 import { createQueryFactory } from '../../src/lib/storage/query.ts';
 import { UserError } from '../../src/lib/user-error.ts';
+import { factNamed } from '../../src/model/facts.ts';
 import { eventsOf } from '../../src/model/log/log.ts';
+import { FOUNDERS_FACT } from '../../src/model/migrations/0047-people.ts';
 import { migrations } from '../../src/model/migrations/index.ts';
 import { foldedName } from '../../src/model/organization.ts';
 import { type Database, type Params, type Query, query, type Tables } from '../../src/model/schema.ts';
@@ -68,6 +70,12 @@ const insertOrganization = query((db, p: Params<{ id: number; name: string; key:
 const oldDays = createQueryFactory<{
   day_counts: { account_id: number; deployment: string; day: number; node: string; reserved: number };
 }>();
+
+const insertOldAccount = query((db, p: Params<{ now: number }>) =>
+  db
+    .insertInto('accounts')
+    .values({ email: 'old@example.org', name: 'Old', plan: 'free', admin: 0, created_at: p.now } as never),
+);
 
 const next: Migration = {
   name: '9998-a-next-step',
@@ -401,6 +409,18 @@ onEachEngine(engine => {
       const counted = await limiter.count(countedCaller({ accountId: 7, deployment: 'staging' }));
       assert.match(verdictFields(counted)['RateLimit']!, /"day";r=957;/);
       await limiter.close();
+    });
+
+    it('carries over later what nodes of the previous release change, where there can be such nodes', async () => {
+      for (const hasAccounts of [true, false]) {
+        const location = await engine.newLocation({ empty: true });
+        const before = await engine.open({ location, migrations: migrations.filter(({ name }) => name < '0047') });
+        if (hasAccounts) await before.write(tx => tx.run(insertOldAccount, { now }));
+        await before.close();
+        const database = await engine.open({ location });
+        const isOn = (await database.first(factNamed, { name: FOUNDERS_FACT })) !== undefined;
+        assert.equal(isOn, hasAccounts && database.engine === 'postgres');
+      }
     });
   });
 

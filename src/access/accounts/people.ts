@@ -56,13 +56,14 @@ export async function addFounder(tx: Transaction, account: Omit<Person, 'emailCo
 export async function backfillOwner(tx: Transaction, id: number): Promise<void> {
   const founded = await tx.first(unownedById, { id });
   if (founded === undefined) return;
-  await insertPerson(tx, founderOf(founded));
+  // A founder whose address a node of the previous release has changed may still have it; see `carryOverFounders`.
+  if ((await insertPerson(tx, founderOf(founded))) === 0) return;
   await insertMember(tx, { accountId: id, personId: id, role: 'owner' });
 }
 
-/** Inserts a person. Does nothing if a person has the id or the address. */
-export async function insertPerson(tx: Transaction, { emailConfirmedAt, ...person }: Person): Promise<void> {
-  await tx.run(addPerson, { ...person, emailConfirmedAt: emailConfirmedAt ?? null });
+/** Inserts a person. Does nothing if a person has the id or the address. Returns the number of rows. */
+export async function insertPerson(tx: Transaction, { emailConfirmedAt, ...person }: Person): Promise<number> {
+  return tx.run(addPerson, { ...person, emailConfirmedAt: emailConfirmedAt ?? null });
 }
 
 /** Inserts a member, or brings back one who had left. */

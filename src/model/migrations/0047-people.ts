@@ -1,12 +1,15 @@
 import type { Migration } from '../../lib/storage/migration.ts';
 
+/** The fact that nodes of the previous release may have changed the accounts of founders; see `carryOverFounders`. */
+export const FOUNDERS_FACT = 'founders-to-carry-over';
+
 /**
  * Separates people from accounts. The owner of an existing account gets its id, so that the rows of passwords, sessions,
  * links and e-mails, whose `account_id` is now the id of a person, stay valid, also for nodes of the previous release.
  */
 export const people: Migration = {
   name: '0047-people',
-  up: ({ id, int, text, end }) => [
+  up: ({ engine, id, int, text, end }) => [
     `create table people (
        id ${int} primary key, email ${text} not null, name ${text} not null, created_at ${int} not null,
        email_confirmed_at ${int}
@@ -30,5 +33,9 @@ export const people: Migration = {
      select id, email, name, created_at, email_confirmed_at from accounts where deleted_at is null and sandbox is null`,
     `insert into members (account_id, person_id, role, joined_at)
      select id, id, 'owner', created_at from accounts where deleted_at is null and sandbox is null`,
+    // No other process serves an SQLite database meanwhile.
+    ...(engine === 'postgres'
+      ? [`insert into facts (name, value) select '${FOUNDERS_FACT}', '' where exists (select 1 from accounts)`]
+      : []),
   ],
 };
