@@ -482,7 +482,8 @@ export interface Tables extends NounTables {
       | 'member_left'
       | 'role_changed'
       | 'factor_added'
-      | 'factor_removed';
+      | 'factor_removed'
+      | 'factor_tried';
     /** The person, or for the kinds about members and invitations kinds the account; null if the address determines it when the e-mail is sent. */
     account_id: number | null;
     email: string;

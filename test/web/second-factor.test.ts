@@ -193,17 +193,37 @@ describe('a second factor', () => {
   });
 
   it('is tried ten times an hour at most, over all sign-ins, also with right codes', async () => {
-    const { client, signIn, code, codes } = await newOwnerWithApp();
+    const { client, signIn, code } = await newOwnerWithApp();
     for (let index = 0; index < 10; index++) {
       if (index % 5 === 0) await signIn();
       assert.equal((await client.submit('/sign-in/second-factor', { code: '000000' })).status, 422);
     }
-    for (const right of [code(), codes[0]!]) {
-      assert.equal((await client.submit('/sign-in/second-factor', { code: right })).status, 429);
-    }
+    const blocked = await client.submit('/sign-in/second-factor', { code: code() });
+    assert.equal(blocked.status, 429);
+    assert.match(blocked.text, /A recovery code or a passkey may still work/);
     clock.advance(60 * 60_000);
     await signIn();
     assert.equal((await client.submit('/sign-in/second-factor', { code: code() })).status, 303);
+  });
+
+  it('can be a recovery code while codes of the app are blocked, with a count of its own', async () => {
+    const { client, signIn, code, codes } = await newOwnerWithApp();
+    await signIn();
+    const blocked = async (wrong: string) => {
+      for (let index = 0; index < 10; index++) await client.submit('/sign-in/second-factor', { code: wrong });
+      return (await client.submit('/sign-in/second-factor', { code: wrong })).status === 429;
+    };
+    assert.ok(await blocked('000000'));
+    assert.equal((await client.submit('/sign-in/second-factor', { code: codes[0]! })).status, 303);
+    await client.submit('/sign-out', {});
+    await signIn();
+    assert.ok(await blocked('0000-0000-0000-0000'));
+    assert.equal((await client.submit('/sign-in/second-factor', { code: codes[1]! })).status, 429);
+    assert.equal(
+      (await client.submit('/sign-in/second-factor', { code: code() })).status,
+      303,
+      'the app is another count',
+    );
   });
 
   describe('while it is missing', () => {
@@ -316,6 +336,17 @@ describe('a second factor', () => {
       const other = new Client(origin);
       assert.equal((await other.submit('/sign-in/passkey', form)).status, 401);
       assert.equal(other.has('session'), false);
+    });
+
+    it('works while codes are blocked', async () => {
+      const { client: _, passkey, email } = await newOwnerWithPasskey();
+      const client = new Client(origin);
+      await client.submit('/sign-in', { email, password: PASSWORD });
+      for (let index = 0; index <= 10; index++) await client.submit('/sign-in/second-factor', { code: '000000' });
+      const challenge = challengeIn(await client.open('/sign-in/second-factor'));
+      clock.advance(1);
+      const form = { ...passkey.get(challenge), challenge };
+      assert.equal((await client.submit('/sign-in/second-factor', form)).status, 303);
     });
 
     it('refuses what no browser sends', async () => {

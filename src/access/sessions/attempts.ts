@@ -25,6 +25,8 @@ export const attemptLimits = {
   resetByAddress: { action: 'ask for links from', max: 20, periodMs: 60 * MINUTE_MS },
   passwordByPerson: { action: 'confirm by the password of', max: 10, periodMs: 15 * MINUTE_MS },
   secondFactor: { action: 'give the second factor of', max: 10, periodMs: 60 * MINUTE_MS },
+  recoveryCode: { action: 'give a recovery code of', max: 10, periodMs: 60 * MINUTE_MS },
+  factorWarning: { action: 'warn of codes', max: 1, periodMs: DAY_MS },
   resetByRecipient: { action: 'e-mail a reset to', max: 5, periodMs: 60 * MINUTE_MS },
   invitationByRecipient: { action: 'e-mail an invitation to', max: 5, periodMs: 60 * MINUTE_MS },
   emailByRecipient: { action: 'e-mail to', max: 5, periodMs: 60 * MINUTE_MS },

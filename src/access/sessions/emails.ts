@@ -27,10 +27,10 @@ export const memberKinds = ['invitation', 'member_joined', 'member_left', 'role_
 
 /**
  * E-mails about a change of the sign-in or of the members. They are not limited here, because only the person or an owner
- * can cause them: strangers must not use up a limit, so that nobody is warned.
+ * can cause them, or they have a limit that nothing else uses up: nobody shall be able to prevent a warning.
  */
 const warnings: readonly EmailKind[] = [
-  ...(['email_changed', 'password_changed', 'factor_added', 'factor_removed'] as const),
+  ...(['email_changed', 'password_changed', 'factor_added', 'factor_removed', 'factor_tried'] as const),
   ...memberKinds.filter(kind => kind !== 'invitation'),
 ];
 

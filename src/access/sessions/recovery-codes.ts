@@ -14,6 +14,11 @@ export async function countRecoveryCodes(reader: Reader, personId: number): Prom
   return (await reader.all(codesOf, { personId })).length;
 }
 
+/** Reports whether what was typed has the form of a recovery code, which no code of an app has. */
+export function isRecoveryCode(typed: string): boolean {
+  return recoveryHashOf(typed) !== undefined;
+}
+
 /** Accepts a recovery code of a person, once. The secret key is not needed. Reports whether the code was right. */
 export async function takeRecoveryCode(tx: Transaction, personId: number, typed: string): Promise<boolean> {
   const hash = recoveryHashOf(typed);

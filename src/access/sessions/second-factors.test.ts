@@ -15,6 +15,7 @@ import type { Email } from '../../store/messages/email-sender.ts';
 import { createAccount } from '../accounts/accounts.ts';
 import { findPerson } from '../accounts/people.ts';
 import { checkKey } from '../secret-key.ts';
+import { attemptLimits } from './attempts.ts';
 import { beginApp, SETUP_MS, secretToConfirm } from './authenticator-apps.ts';
 import { CHALLENGE_MS, challengeTime, newChallenge } from './challenges.ts';
 import { eraseCredentials } from './credentials.ts';
@@ -24,6 +25,7 @@ import { replaceRecoveryCodes } from './recovery-codes.ts';
 import {
   addApp,
   addOwnPasskey,
+  countCode,
   listSecondFactors,
   removeFactor,
   resetSecondFactors,
@@ -305,6 +307,32 @@ onEachEngine(engine => {
       for (let index = 0; index < SIGN_INS_MAX; index++) await signIn();
       assert.equal((await rows('sign_ins')).length, SIGN_INS_MAX);
       assert.equal(await findSignIn(database, secret, clock.now()), undefined);
+    });
+  });
+
+  describe('too many codes of the app', () => {
+    it('send one e-mail a day, and do not block recovery codes', async () => {
+      const { app, database, person, rows, clock } = await setUp(engine);
+      await app();
+      const sent = async () => ((await rows('account_emails')) as { kind: string }[]).map(({ kind }) => kind).slice(1);
+      const count = (typed: string, address = '192.0.2.1') => countCode(database, person.id, { typed, address }, URL);
+      const tryAll = async (typed: string) => {
+        for (let index = 0; index < attemptLimits.secondFactor.max; index++) assert.equal(await count(typed), 0);
+      };
+      await tryAll('000000');
+      assert.deepEqual(await sent(), []);
+      assert.ok((await count('000000')) > 0 && (await count('000000', '198.51.100.1')) > 0);
+      assert.deepEqual(await sent(), ['factor_tried']);
+      const recovery = '0000-0000-0000-0000';
+      await tryAll(recovery);
+      assert.ok((await count(recovery)) > 0);
+      assert.equal(await count(recovery, '198.51.100.1'), 0, 'from another network');
+      for (const kinds of [['factor_tried'], ['factor_tried', 'factor_tried']]) {
+        clock.advance(attemptLimits.factorWarning.periodMs / 2);
+        await tryAll('000000');
+        await count('000000');
+        assert.deepEqual(await sent(), kinds);
+      }
     });
   });
 

@@ -1,14 +1,21 @@
 import type { Encryptor } from '../../lib/encryption.ts';
 import type { Passkey } from '../../lib/webauthn.ts';
 import type { Person } from '../../model/person.ts';
-import type { Reader, Transaction } from '../../model/schema.ts';
+import type { Database, Reader, Transaction } from '../../model/schema.ts';
 import { recordFactorChanges } from '../accounts/addresses.ts';
-import { lockPerson } from '../accounts/people.ts';
+import { findPerson, lockPerson } from '../accounts/people.ts';
+import { addressSubject, attemptLimits, countAttempt, forgetAttempts } from './attempts.ts';
 import { type AuthenticatorApp, confirmApp, deleteApp, findApp, takeAppCode } from './authenticator-apps.ts';
-import { queueEmail } from './emails.ts';
+import { type EmailKind, queueEmail } from './emails.ts';
 import { hasSecondFactor } from './has-second-factor.ts';
 import { addPasskey, deletePasskey, listPasskeys, type OwnPasskey } from './passkeys.ts';
-import { countRecoveryCodes, deleteRecoveryCodes, replaceRecoveryCodes, takeRecoveryCode } from './recovery-codes.ts';
+import {
+  countRecoveryCodes,
+  deleteRecoveryCodes,
+  isRecoveryCode,
+  replaceRecoveryCodes,
+  takeRecoveryCode,
+} from './recovery-codes.ts';
 import { endSessions } from './sessions.ts';
 
 /** What a person has besides the password. An app and a passkey are second factors; recovery codes replace either. */
@@ -28,8 +35,34 @@ export async function listSecondFactors(reader: Reader, personId: number): Promi
 }
 
 /**
+ * Counts an attempt to give a code. Codes of the app count by person. Recovery codes have 80 random bits and a count of
+ * their own, by person and network, so that nobody who guesses from elsewhere can block them. Sends the person an e-mail
+ * when the codes of the app are blocked, once a day at most.
+ * @param address the IP address of the sender
+ * @param emailUrl the public URL of the pages; absent if the process sends no e-mail
+ * @returns the milliseconds to wait if the limit is exceeded, otherwise 0
+ */
+export function countCode(
+  database: Database,
+  personId: number,
+  { typed, address }: { readonly typed: string; readonly address: string },
+  emailUrl: string | undefined,
+): Promise<number> {
+  const subject = String(personId);
+  const { recoveryCode, secondFactor, factorWarning } = attemptLimits;
+  return database.write(async tx => {
+    if (isRecoveryCode(typed)) return countAttempt(tx, recoveryCode, `${subject} ${addressSubject(address)}`);
+    const waitMs = await countAttempt(tx, secondFactor, subject);
+    if (waitMs === 0 || emailUrl === undefined || (await countAttempt(tx, factorWarning, subject)) > 0) return waitMs;
+    const person = await findPerson(tx, personId);
+    if (person !== undefined) await sendEmail(tx, person, 'factor_tried', emailUrl);
+    return waitMs;
+  });
+}
+
+/**
  * Accepts a code of the app of a person, or one of the recovery codes, once. Reports whether it was right. The caller
- * counts the attempt.
+ * counts the attempt. A right code resets the count of the app.
  */
 export async function takeCode(
   tx: Transaction,
@@ -37,7 +70,9 @@ export async function takeCode(
   personId: number,
   typed: string,
 ): Promise<boolean> {
-  return (await takeAppCode(tx, encryptor, personId, typed)) || takeRecoveryCode(tx, personId, typed);
+  const isRight = (await takeAppCode(tx, encryptor, personId, typed)) || (await takeRecoveryCode(tx, personId, typed));
+  if (isRight) await forgetAttempts(tx, attemptLimits.secondFactor, String(personId));
+  return isRight;
 }
 
 /**
@@ -121,5 +156,9 @@ async function recordChange(
   url: string | undefined,
 ): Promise<void> {
   await recordFactorChanges(tx, person);
-  await queueEmail(tx, { kind, accountId: person.id, email: person.email, url });
+  await sendEmail(tx, person, kind, url);
+}
+
+async function sendEmail(tx: Transaction, { id: accountId, email }: Person, kind: EmailKind, url: string | undefined) {
+  await queueEmail(tx, { kind, accountId, email, url });
 }

@@ -1,5 +1,7 @@
 import { findPerson, findPersonByEmail } from '../../access/accounts/people.ts';
+import { attemptLimits } from '../../access/sessions/attempts.ts';
 import { createLink, LINK_MS, type LinkPurpose, linkPath } from '../../access/sessions/links.ts';
+import { spelled } from '../../lib/text.ts';
 import { durationIn } from '../../lib/time.ts';
 import { type NextDue, type Params, query, type Transaction } from '../../model/schema.ts';
 import { type EmailJobDeps, emailJob, emailQueue } from './email-job.ts';
@@ -67,6 +69,8 @@ async function letterOf(tx: Transaction, claimed: ClaimedEmail): Promise<Letter 
       return factorLetter('added to', url);
     case 'factor_removed':
       return factorLetter('removed from', url);
+    case 'factor_tried':
+      return triedLetter(url);
   }
 }
 
@@ -131,6 +135,18 @@ function factorLetter(change: string, url: string): Letter {
 ${url}/security
 
 If that was not you, choose a new password at ${url}/forgot-password, and write to the operator of the store.
+`,
+  };
+}
+
+function triedLetter(url: string): Letter {
+  return {
+    subject: 'Someone tried codes for your sign-in',
+    text: `Someone gave your password at Pet Store, and then ${spelled(attemptLimits.secondFactor.max)} codes within an hour, so no code of your authenticator app works for a while. A recovery code and a passkey still do.
+
+If that was not you, choose a new password:
+
+${url}/forgot-password
 `,
   };
 }

@@ -1,7 +1,7 @@
-import { attemptLimits, forgetAttempts, requireAttempt } from '../../access/sessions/attempts.ts';
+import { tooManyAttempts } from '../../access/sessions/attempts.ts';
 import { challengeTime, newChallenge } from '../../access/sessions/challenges.ts';
 import { findPasskey, type OwnPasskey, takePasskey } from '../../access/sessions/passkeys.ts';
-import { type SecondFactors, takeCode } from '../../access/sessions/second-factors.ts';
+import { countCode, type SecondFactors, takeCode } from '../../access/sessions/second-factors.ts';
 import { type Html, type HtmlValue, html } from '../../lib/html/html.ts';
 import {
   type Ceremony,
@@ -15,6 +15,7 @@ import type { Transaction } from '../../model/schema.ts';
 import { field, form } from '../forms.ts';
 import type { Visit } from '../page.ts';
 import { nowOf } from '../site.ts';
+import { emailUrlOf } from './visits.ts';
 
 /** The script of pages with a form for a passkey. */
 export const PASSKEY_SCRIPT = 'passkey.js';
@@ -149,11 +150,12 @@ export async function withFactor<Result>(
       (await takePasskey(tx, passkey.id, used, challengeAt)) ? change(tx) : undefined,
     );
   }
-  await requireAttempt(accounts, attemptLimits.secondFactor, String(personId));
-  return accounts.write(async tx => {
-    const { encryptor } = visit.deployment.webhooks;
-    if (!(await takeCode(tx, encryptor, personId, visit.form.get('code') ?? ''))) return undefined;
-    await forgetAttempts(tx, attemptLimits.secondFactor, String(personId));
-    return change(tx);
-  });
+  const typed = visit.form.get('code') ?? '';
+  const waitMs = await countCode(accounts, personId, { typed, address: visit.request.address }, emailUrlOf(visit));
+  if (waitMs > 0) {
+    visit.site.emailQueued();
+    throw tooManyAttempts(waitMs, 'Too many codes. A recovery code or a passkey may still work.');
+  }
+  const { encryptor } = visit.deployment.webhooks;
+  return accounts.write(async tx => ((await takeCode(tx, encryptor, personId, typed)) ? change(tx) : undefined));
 }
