@@ -251,6 +251,26 @@ describe('the pages of webhooks', { skip: skipBrowser }, () => {
     await page.context().close();
   });
 
+  it('of an admin’s account are those of its owners', async () => {
+    const owner = await signedIn(service, { admin: true });
+    const [developer, colleague] = [
+      await signedInAs(service, owner.accountId, 'developer'),
+      await signedInAs(service, owner.accountId, 'owner'),
+    ];
+    const { webhook } = await newWebhook(owner);
+    const path = `/webhooks/${webhook.id}`;
+    const changed = { url: 'https://elsewhere.example/', events: 'all', etag: '' };
+    for (const step of ['edit', 'secrets', 'activation', 'deactivation', 'test', 'redeliveries', 'deletion']) {
+      assert.equal((await developer.submit(`${path}/${step}`, changed)).status, 403, step);
+    }
+    for (const part of ['', '/edit', '/deliveries/1']) {
+      assert.equal((await developer.open(path + part)).status, 403, part);
+    }
+    assert.equal((await developer.submit('/webhooks/new', changed)).status, 422);
+    assert.deepEqual(await rowOf(webhook.id), webhook);
+    assert.match((await colleague.submit(`${path}/secrets`, { overlap: '' })).text, /Your new secret is ready/);
+  });
+
   it('give a webhook no scopes that the member may not give to a key', async () => {
     const owner = await signedIn(service);
     const developer = await signedInAs(service, owner.accountId, 'developer');

@@ -7,11 +7,12 @@ import { type Key, keyState } from '../../model/key.ts';
 import type { Actor } from '../../model/log/event.ts';
 import { EventTypes } from '../../model/public-event.ts';
 import { includesScopes } from '../../model/roles.ts';
-import { EVERY_SCOPE, type Scope, scopeSet } from '../../model/scopes.ts';
+import { EVERY_SCOPE, scopeSet } from '../../model/scopes.ts';
 import { type NewWebhook, type WebhookPatch, type WebhookRow, webhookOf } from '../../model/webhook.ts';
 import { assertFormProblem, type Choice, choices, field, select } from '../forms.ts';
 import { idOf } from '../lists.ts';
 import { type AccountVisit, type FormErrors, ownActor } from '../page.ts';
+import { SCOPE } from './parts.ts';
 
 /** The entries of the form of a webhook. */
 export interface Entries {
@@ -25,9 +26,6 @@ export interface Entries {
 }
 
 export const noEntries: Entries = { url: '', events: 'all', types: [], categoryIds: '', description: '' };
-
-/** The scope of a key that may have webhooks. */
-const SCOPE: Scope = 'webhooks:write';
 
 /** The event types to choose from: each group, such as `pet.*`, before its own. */
 const offered: readonly string[] = [

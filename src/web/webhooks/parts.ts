@@ -1,9 +1,12 @@
 import type { DeliveryHealth } from '../../events/deliveries/health.ts';
 import { getWebhook } from '../../events/webhooks/webhooks.ts';
 import { type Html, html, timeHtml } from '../../lib/html/html.ts';
+import { Problem } from '../../lib/http/problem.ts';
 import { countText } from '../../lib/text.ts';
 import { durationIn } from '../../lib/time.ts';
+import { includesScopes } from '../../model/roles.ts';
 import { FAILING_MAX_MS } from '../../model/rules.ts';
+import type { Scope } from '../../model/scopes.ts';
 import type { DisabledReason, WebhookRow } from '../../model/webhook.ts';
 import { deploymentOf, withQuery } from '../deployments.ts';
 import { found } from '../found.ts';
@@ -12,6 +15,9 @@ import { type AccountVisit, ownActor } from '../page.ts';
 import { badge } from '../parts.ts';
 
 export const PATH = '/webhooks';
+
+/** The scope of keys that may have webhooks. */
+export const SCOPE: Scope = 'webhooks:write';
 
 /** The style sheets of the pages of webhooks. */
 export const styles = ['webhooks.css'];
@@ -27,11 +33,18 @@ export function onDeployment(visit: AccountVisit): AccountVisit | undefined {
   return deployment && { ...visit, deployment };
 }
 
-/** Returns the visit with the webhook of its address; `undefined` if the account has no such webhook. */
+/**
+ * Returns the visit with the webhook of its address; `undefined` if the account has no such webhook.
+ * @throws {Problem} `role_not_allowed` unless the member may create keys with the scope of webhooks
+ */
 export async function onWebhook(visit: AccountVisit): Promise<WebhookVisit | undefined> {
   const on = onDeployment(visit);
   const id = idOf(visit.parameters['webhookId']);
   if (on === undefined || id === undefined) return undefined;
+  // Webhooks of an admin's account receive the events of all accounts.
+  if (!includesScopes(visit.signedIn.scopes, [SCOPE])) {
+    throw new Problem('role_not_allowed', 403, 'Only an owner of this account can open and change its webhooks.');
+  }
   const webhook = await found(getWebhook(on.deployment.database, ownActor(visit), id));
   return webhook && { ...on, webhook };
 }
