@@ -21,6 +21,9 @@ import { nouns } from '../../src/model/nouns.ts';
 import type { DeploymentName } from '../../src/model/schema.ts';
 import { addUsage } from '../../src/operate/usage/counts.ts';
 import { addRequests } from '../../src/operate/usage/log.ts';
+import { assignMessage, listInbox, moveMessage } from '../../src/store/inbox/list.ts';
+import { addNote } from '../../src/store/inbox/notes.ts';
+import { inboxDelivery } from '../../src/store/messages/inbox-delivery.ts';
 import { replaceOrganization } from '../../src/store/organizations/organizations.ts';
 import { createPet } from '../../src/store/pets/pets.ts';
 import { exportedTables } from '../../src/views/account-export/export.ts';
@@ -139,6 +142,17 @@ onEachEngine(environment => {
     await onData(here, 'production', database =>
       database.write(tx => replaceOrganization(tx, { accountId: 1, admin: false }, 1, { name: 'Maple Lane' })),
     );
+    await onData(here, 'production', async database => {
+      while ((await inboxDelivery({ database }).claim(1)).jobs.length > 0);
+      const { rows } = await listInbox(database, 1, { folder: 'open' }, { limit: 1 });
+      await database.write(async tx => {
+        await assignMessage(tx, rows[0]!, 1);
+        await addNote(tx, rows[0]!, 'Call back', 1000);
+        await moveMessage(tx, rows[0]!, 'spam');
+      });
+      const passkey = { credentialId: 'exported', publicKey: 'hidden', algorithm: -7, signCount: 0, backedUp: false };
+      await database.write(tx => addPasskey(tx, 1, { ...passkey, name: 'Phone' }, 1));
+    });
     const { printed } = await petstore(here, 'account', 'export', '1');
     const data = JSON.parse(printed);
     const { account, keys, events, production, staging, usage, requests } = data;
@@ -171,7 +185,18 @@ onEachEngine(environment => {
     assert.equal(production.orders.at(-1).note, 'hello');
     assert.equal(production.sentMessages.at(-1).message, 'Hello');
     assert.equal(production.webhooks.at(-1).url, 'https://x.example/');
-    for (const hidden of [key.token.slice(27), secret]) assert.ok(!printed.includes(hidden));
+    const [state] = production.inboxStates;
+    assert.deepEqual({ ...state, messageId: 0 }, { messageId: 0, folder: 'spam', unread: false, assignedTo: 1 });
+    assert.ok(production.inbox.some(({ id }: { id: string }) => id === state.messageId));
+    assert.deepEqual([production.notes[0].text, production.notes[0].personId], ['Call back', null]);
+    assert.equal(production.blockedSenders[0].lastAt, production.blockedSenders[0].createdAt);
+    assert.deepEqual(data.members[0].secondFactors[0].name, 'Phone');
+    assert.deepEqual(data.members[0].secondFactors[0].lastUsedAt, null);
+    assert.deepEqual(
+      data.formerMembers.map(({ name }: { name: string }) => name),
+      ['Dana'],
+    );
+    for (const hidden of [key.token.slice(27), secret, 'hidden']) assert.ok(!printed.includes(hidden));
     assert.deepEqual(await jsonOf(here, 'account', 'export', '1'), JSON.parse(printed));
     await refused(here, /There is no account 999/, 'account', 'export', '999');
   });

@@ -3,12 +3,19 @@ import { type Params, type Query, query, type Reader, sql, type Transaction } fr
 
 /** What an account stores about its messages, by the names in its export: the table, and the columns that it exports. */
 const parts = {
-  notes: ['message_notes', ['message_id as messageId', 'text', 'created_at as createdAt']],
+  notes: ['message_notes', ['message_id as messageId', 'person_id as personId', 'text', 'created_at as createdAt']],
   replies: [
     'message_replies',
-    ['message_id as messageId', 'email', 'text', 'created_at as createdAt', 'sent_at as sentAt'],
+    [
+      'message_id as messageId',
+      'person_id as personId',
+      'email',
+      'text',
+      'created_at as createdAt',
+      'sent_at as sentAt',
+    ],
   ],
-  blockedSenders: ['blocked_senders', ['sender', 'created_at as createdAt']],
+  blockedSenders: ['blocked_senders', ['sender', 'created_at as createdAt', 'last_at as lastAt']],
 } as const;
 
 export type InboxPart = keyof typeof parts;

@@ -2,7 +2,7 @@ import { getAccount } from '../../access/accounts/accounts.ts';
 import { listKeys } from '../../access/keys/keys.ts';
 import { SANDBOX_MS } from '../../access/keys/sandbox.ts';
 import { listInvitations } from '../../access/people/invitations.ts';
-import { listMembers } from '../../access/people/members.ts';
+import { listMembers, memberNames } from '../../access/people/members.ts';
 import { listSecondFactors } from '../../access/sessions/second-factors.ts';
 import { listAccountSessions } from '../../access/sessions/sessions.ts';
 import { IDEMPOTENCY_KEY_MS } from '../../lib/http/route.ts';
@@ -19,6 +19,7 @@ import type { Database, Tables } from '../../model/schema.ts';
 import { USAGE_KEPT_MS, usageByKeyAndHour } from '../../operate/usage/counts.ts';
 import { listRequests } from '../../operate/usage/log.ts';
 import { type InboxPart, inboxPages, inboxParts } from '../../store/inbox/clean-up.ts';
+import { listInbox } from '../../store/inbox/list.ts';
 import { findOrganization } from '../../store/organizations/organizations.ts';
 import { callList, type LocalContext } from '../local-call.ts';
 
@@ -97,7 +98,7 @@ export async function* exportAccount(
   const own = {
     account: withTimes(await getAccount(accounts, id)),
     keys: (await listKeys(accounts, id)).map(key => ({ ...withTimes(key), state: keyState(key, now) })),
-    members: await membersOf(accounts, id),
+    ...(await membersOf(accounts, id)),
     invitations: (await listInvitations(accounts, id, now)).map(withTimes),
     sessions: (await listAccountSessions(accounts, id, now)).map(withTimes),
     events: await ownEvents(accounts, id),
@@ -113,24 +114,28 @@ export async function* exportAccount(
       yield* itemsOf(deployment, operation, filters, id, stringify);
       yield ']';
     }
+    yield* arrayOf('inboxStates', inboxStatePages(deployment.database, id), stringify);
     for (const part of inboxParts) yield* arrayOf(part, inboxItems(deployment.database, part, id), stringify);
     yield '}';
   }
   yield '}';
 }
 
-/** Returns the members of an account with their second factors, without secrets. */
+/** Returns the members of an account with their second factors, without secrets, and the names of former members. */
 async function membersOf(accounts: Database, accountId: number) {
-  return Promise.all(
-    (await listMembers(accounts, accountId)).map(async member => {
+  const current = await listMembers(accounts, accountId);
+  const members = await Promise.all(
+    current.map(async member => {
       const { app, passkeys, recoveryCodes } = await listSecondFactors(accounts, member.id);
       const secondFactors = [
-        ...(app === undefined ? [] : [{ kind: 'app', createdAt: app.createdAt }]),
-        ...passkeys.map(({ name, createdAt }) => ({ kind: 'passkey', name, createdAt })),
+        ...(app === undefined ? [] : [{ kind: 'app', ...app }]),
+        ...passkeys.map(({ name, createdAt, lastUsedAt }) => ({ kind: 'passkey', name, createdAt, lastUsedAt })),
       ];
       return { ...withTimes(member), secondFactors: secondFactors.map(withTimes), recoveryCodes };
     }),
   );
+  const formerMembers = Array.from(await memberNames(accounts, accountId), ([id, name]) => ({ id, name }));
+  return { members, formerMembers: formerMembers.filter(former => current.every(({ id }) => id !== former.id)) };
 }
 
 /** Yields a member whose value is an array, a page of its items at a time. */
@@ -193,6 +198,21 @@ async function* itemsOf(
     }
     cursor = next;
   } while (cursor !== undefined);
+}
+
+/** Yields where the account has put each message that it received, and who takes care of it, a page at a time. */
+async function* inboxStatePages(database: Database, accountId: number) {
+  for (const folder of ['open', 'archived', 'spam'] as const) {
+    let cursor: string | undefined;
+    do {
+      const request = { limit: PAGE_MAX, ...(cursor !== undefined && { cursor }) };
+      const { rows, next } = await listInbox(database, accountId, { folder }, request);
+      yield rows.map(({ id, unread, assignedTo }) => ({
+        ...{ messageId: messageIdOf(id), folder, unread: unread === 1, assignedTo },
+      }));
+      cursor = next;
+    } while (cursor !== undefined);
+  }
 }
 
 /** Yields what the account stores about its messages, a page at a time. */
