@@ -111,8 +111,15 @@ describe('people, where the store sends no e-mail', () => {
     assert.equal((await dana.submit('/keys/new', newKey)).status, 200);
     assert.equal((await dana.submit('/keys/new', { ...newKey, access: 'all' })).status, 422);
     assert.equal(await made(), 1);
+    for (const deployment of ['staging', 'production']) {
+      const form = { url: `https://${deployment}.example/`, events: 'all' };
+      assert.equal((await dana.submit(`/webhooks/new?deployment=${deployment}`, form)).status, 200);
+    }
     const page = await account.open(`/account/people/${dana.personId}/removal`);
     assert.match(page.text, /They made these API keys/);
+    assert.match(page.text, /href="\/webhooks\/\d+\?deployment=staging"><bdi>https:\/\/staging\.example\//);
+    assert.match(page.text, /href="\/webhooks\/\d+"><bdi>https:\/\/production\.example\//);
+    assert.doesNotMatch((await dana.open(`/account/people/${dana.personId}/removal`)).text, /href="\/webhooks\/\d/);
     assert.equal((await account.submit(`/account/people/${dana.personId}/removal`, {})).status, 303);
     assert.equal(await made(), 1);
     assert.match(String((await dana.open('/shelter/animals')).headers.location), /^\/sign-in/);

@@ -2,7 +2,8 @@ import { keyIdsOfMember, listKeys } from '../../access/keys/keys.ts';
 import { changeRole, listMembers } from '../../access/people/members.ts';
 import { attemptLimits, requireAttempt } from '../../access/sessions/attempts.ts';
 import { removeMemberWithDependents } from '../../events/webhooks/account-changes.ts';
-import { html, timeHtml } from '../../lib/html/html.ts';
+import { listWebhooks } from '../../events/webhooks/webhooks.ts';
+import { type Html, html, timeHtml } from '../../lib/html/html.ts';
 import { Problem } from '../../lib/http/problem.ts';
 import { UserError } from '../../lib/user-error.ts';
 import { keyState } from '../../model/key.ts';
@@ -11,11 +12,15 @@ import { allows, isRole, roles } from '../../model/roles.ts';
 import { formPage } from '../form-page.ts';
 import { choices, form } from '../forms.ts';
 import { idOf } from '../lists.ts';
-import type { AccountVisit, View } from '../page.ts';
+import { type AccountVisit, ownActor, type View } from '../page.ts';
 import { facts } from '../parts.ts';
 import { emailUrlOf } from '../sessions/visits.ts';
 import { accountDatabases, nowOf } from '../site.ts';
+import { pathOn } from '../webhooks/parts.ts';
 import { PATH, roleChoices } from './people-page.ts';
+
+/** The maximum number of webhooks that the page about removing a member lists, by deployment. */
+const WEBHOOKS_SHOWN = 100;
 
 /** A member of the account, and the role. */
 export const memberPage = formPage({
@@ -98,6 +103,23 @@ ${mayRemove(visit, member) && html`<p><a class="button secondary" href="${PATH}/
   };
 }
 
+/** Lists the webhooks of the account for owners: a member may have added or changed each. */
+async function webhooksView(visit: AccountVisit, member: Member): Promise<Html | undefined> {
+  const note = html`Webhooks belong to the account, and go on working`;
+  if (!visit.may('people')) return allows(member.role, 'developers') ? html`<p>${note}.</p>` : undefined;
+  const on = Array.from(visit.site.deployments.values(), deployment => ({ ...visit, deployment }));
+  const lists = await Promise.all(
+    on.map(({ deployment }) => listWebhooks(deployment.database, ownActor(visit), { limit: WEBHOOKS_SHOWN })),
+  );
+  const items = lists.flatMap(({ rows }, index) =>
+    rows.map(
+      ({ id, url }) =>
+        html`<li><a href="${pathOn(on[index]!, `/${id}`)}"><bdi>${url}</bdi></a> (${on[index]!.deployment.name})</li>`,
+    ),
+  );
+  return items.length > 0 ? html`<p>${note}. Check where they send the events:</p>\n<ul>${items}</ul>` : undefined;
+}
+
 async function removalView(visit: AccountVisit, member: Member, error?: string): Promise<View> {
   const { site, account } = visit;
   const { id, name } = member;
@@ -120,7 +142,7 @@ ${
   html`<p>${self ? 'You' : 'They'} made these API keys. Keys belong to the account, and go on working:</p>
 <ul>${keys.map(key => html`<li><a href="/keys/${key.id}"><code>${key.id}</code></a>${key.name !== undefined && html` <bdi>${key.name}</bdi>`} (${key.deployment})</li>`)}</ul>`
 }
-${allows(member.role, 'developers') && html`<p>Webhooks that ${self ? 'you' : 'they'} added go on working.${visit.may('developers') && html` <a href="/webhooks">Check the webhooks</a>.`}</p>`}
+${await webhooksView(visit, member)}
 ${form(
   visit,
   { action: `${PATH}/${id}/removal`, submit: self ? 'Leave' : 'Remove', danger: true },
