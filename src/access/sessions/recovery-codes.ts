@@ -1,8 +1,11 @@
 import { newRecoveryCodes, recoveryHashOf } from '../../lib/recovery-codes.ts';
 import { type Params, query, type Reader, type Transaction } from '../../model/schema.ts';
+import { lockPerson } from '../accounts/people.ts';
 
 /** Replaces the recovery codes of a person. Returns the new ones, which are not stored. */
 export async function replaceRecoveryCodes(tx: Transaction, personId: number): Promise<readonly string[]> {
+  // Of concurrent replacements, each then deletes the codes of the one before.
+  await lockPerson(tx, personId);
   await tx.run(deleteOf, { personId });
   const codes = newRecoveryCodes();
   for (const code of codes) await tx.run(insertCode, { personId, hash: recoveryHashOf(code)!, now: tx.now });

@@ -6,6 +6,7 @@ import { reencryptSecrets } from '../../events/webhooks/reencrypt-secrets.ts';
 import { replaceSecrets } from '../../events/webhooks/replace-secrets.ts';
 import { testClock } from '../../lib/clock.ts';
 import { createEncryptor } from '../../lib/encryption.ts';
+import { RECOVERY_CODES } from '../../lib/recovery-codes.ts';
 import { TOTP_STEP_MS, totpCodeAt } from '../../lib/totp.ts';
 import { UserError } from '../../lib/user-error.ts';
 import { eventsOf } from '../../model/log/log.ts';
@@ -333,6 +334,15 @@ onEachEngine(engine => {
         await count('000000');
         assert.deepEqual(await sent(), kinds);
       }
+    });
+  });
+
+  describe('new recovery codes', () => {
+    it('replace each other, also if two browsers ask at the same time', async () => {
+      const { app, database, person, rows } = await setUp(engine);
+      await app();
+      await Promise.all([1, 2, 3].map(() => database.write(tx => replaceRecoveryCodes(tx, person.id))));
+      assert.equal((await rows('recovery_codes')).length, RECOVERY_CODES);
     });
   });
 
