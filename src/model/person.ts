@@ -1,4 +1,5 @@
 import type { Account } from './account.ts';
+import type { NoticeChoice } from './notices.ts';
 import type { Role } from './roles.ts';
 
 /** A person who signs in: a member of one or more accounts. */
@@ -24,6 +25,8 @@ export interface Membership {
 export interface Member extends Person {
   readonly role: Role;
   readonly joinedAt: number;
+  /** Absent without a choice; see `noticesOf`. */
+  readonly notices?: NoticeChoice;
 }
 
 /** The maximum number of members of an account, with the people who are invited. */

@@ -4,6 +4,7 @@ import type { MaybePromise, Transaction } from '../lib/storage/database.ts';
 import { type Builder, createQueryFactory, type EngineName, type Params, sql } from '../lib/storage/query.ts';
 import type { attemptFields, deliveryFields } from './delivery.ts';
 import type { loggedRequestFields } from './logged-request.ts';
+import type { NoticeChoice } from './notices.ts';
 import type { EventKind, NounTables } from './nouns.ts';
 import type { PhotoType } from './photo.ts';
 import type { refusalFields } from './refusal.ts';
@@ -259,16 +260,34 @@ export interface Tables extends NounTables {
     /** When the sender last wrote, or was blocked. */
     last_at: number;
   };
-  /** The links in e-mails by which recipients stop further replies; see `store/inbox/mail-stops.ts`. */
+  /** The e-mails to members about new messages; see `store/inbox/notice-job.ts`. */
+  message_notices: {
+    id: Generated<number>;
+    account_id: number;
+    person_id: number;
+    /** An e-mail about one message, or one about all since a message. */
+    kind: 'message' | 'digest';
+    message_id: number;
+    /** 1 while a digest collects messages; a member has one such row at most. */
+    collects: Generated<number | null>;
+    created_at: number;
+    /** When to send it, or when the lease of a process expires. */
+    due_at: number;
+    failures: Generated<number>;
+  };
+  /** The links in e-mails by which recipients stop further ones; see `store/inbox/mail-stops.ts`. */
   mail_stops: {
     id: Generated<number>;
     /** The hash of the secret of the link. */
     hash: string;
-    /** The hash of the address. */
+    /** The hash of the address that gets no more replies; empty for a member. */
     recipient: string;
     created_at: number;
-    /** When the recipient used the link. */
+    /** When the recipient used the link; null for a member. */
     stopped_at: Generated<number | null>;
+    /** The member of an account who gets no more e-mail about its messages; null for a link that stops replies. */
+    account_id: Generated<number | null>;
+    person_id: Generated<number | null>;
   };
   /** The messages of visitors that wait until the link in an e-mail is opened. */
   visitor_messages: {
@@ -379,7 +398,15 @@ export interface Tables extends NounTables {
   /** The people who sign in. The owner who began with an account has its id; other ids are of the same sequence. */
   people: { id: number; email: string; name: string; created_at: number; email_confirmed_at: number | null };
   /** The members of accounts, with those who have left: their names stay in the history of the account. */
-  members: { account_id: number; person_id: number; role: Role; joined_at: number; left_at: number | null };
+  members: {
+    account_id: number;
+    person_id: number;
+    role: Role;
+    joined_at: number;
+    left_at: number | null;
+    /** The choice of the member; null without one. */
+    notices: Generated<NoticeChoice | null>;
+  };
   /** Invitations to accounts, each with the SHA-256 of its secret; null until its e-mail is sent. */
   invitations: {
     id: Generated<number>;

@@ -16,6 +16,7 @@ import type { ImportRules } from '../store/imports/chunk.ts';
 import { importJob, nextImportStep } from '../store/imports/import-job.ts';
 import type { FetchDeps } from '../store/imports/photos/fetch.ts';
 import { nextPhotoFetch, photoFetchJob } from '../store/imports/photos/fetch-job.ts';
+import { nextNoticeEmail, noticeEmails } from '../store/inbox/notice-job.ts';
 import { nextReplyEmail, replyEmails } from '../store/inbox/reply-job.ts';
 import { accountEmails, nextAccountEmail } from '../store/messages/account-emails.ts';
 import { emailDelivery, nextEmailDelivery } from '../store/messages/email-delivery.ts';
@@ -75,9 +76,9 @@ interface JobDeps {
 /**
  * The names of the jobs in the code and the log: `words` fills the index of words, `events` dispatches events to
  * webhooks, `mail` sends messages by e-mail, `import_photos` fetches photos, `account_emails` and `visitor_emails` send
- * links, `reply_emails` sends replies to visitors, `authority` disables the webhooks of keys that have ended, `organizations` hides the organizations of
- * suspended accounts, `photos` deletes files that no pet needs, and `photo_sizes` counts the sizes of photos of earlier
- * releases.
+ * links, `reply_emails` sends replies to visitors, `notice_emails` tells members of new messages, `authority` disables the
+ * webhooks of keys that have ended, `organizations` hides the organizations of suspended accounts, `photos` deletes files
+ * that no pet needs, and `photo_sizes` counts the sizes of photos of earlier releases.
  */
 export type JobName =
   | 'pets'
@@ -89,6 +90,7 @@ export type JobName =
   | 'account_emails'
   | 'visitor_emails'
   | 'reply_emails'
+  | 'notice_emails'
   | 'events'
   | 'deliveries'
   | 'imports'
@@ -111,6 +113,7 @@ const dueQueries = {
   account_emails: [nextAccountEmail],
   visitor_emails: [nextVisitorEmail],
   reply_emails: [nextReplyEmail],
+  notice_emails: [nextNoticeEmail],
   events: [nextDispatch],
   deliveries: [nextHealthyDelivery, nextFailingDelivery],
   imports: [nextImportStep],
@@ -189,7 +192,12 @@ const JOB_FAILED = 'A job failed and will be retried. Further failures of this t
 function jobsOf(deps: JobDeps, wake: (name: JobName) => void): readonly ScheduledJob[] {
   const { database, accounts, clock, log, emailSender: sender, deletion, backups, photos, importRules: rules } = deps;
   const now = () => Math.floor(clock.now());
-  const emailQueued = sender && (() => wake('mail'));
+  const emailQueued =
+    sender &&
+    (() => {
+      wake('mail');
+      wake('notice_emails');
+    });
   return [
     { type: batchJob('pets', () => expireReservationBatch(database, now())), due: dueQueries.pets },
     { ...wordIndexJob({ database, described: deps.searchDescriptions ?? false, now }), due: [] },
@@ -200,6 +208,7 @@ function jobsOf(deps: JobDeps, wake: (name: JobName) => void): readonly Schedule
     ...(sender ? [{ type: accountEmails({ database, log, sender }), due: dueQueries.account_emails }] : []),
     ...(sender ? [{ type: visitorEmails({ database, log, sender }), due: dueQueries.visitor_emails }] : []),
     ...(sender ? [{ type: replyEmails({ database, log, sender }), due: dueQueries.reply_emails }] : []),
+    ...(sender ? [{ type: noticeEmails({ database, log, sender }), due: dueQueries.notice_emails }] : []),
     ...webhookJobs(deps, now, wake),
     ...(rules && accounts
       ? [{ type: importJob({ database, rules, accounts, isServing: deps.isServing, now }), due: dueQueries.imports }]

@@ -175,7 +175,7 @@ const addMember = query((db, p: Params<{ accountId: number; personId: number; ro
     .onConflict(conflict =>
       conflict
         .columns(['account_id', 'person_id'])
-        .doUpdateSet({ role: p.role, joined_at: p.now, left_at: null })
+        .doUpdateSet({ role: p.role, joined_at: p.now, left_at: null, notices: null })
         .where('members.left_at', 'is not', null),
     ),
 );

@@ -2,6 +2,7 @@ import { Problem } from '../../lib/http/problem.ts';
 import { personIdOf } from '../../lib/origin.ts';
 import { UserError } from '../../lib/user-error.ts';
 import type { Account } from '../../model/account.ts';
+import type { NoticeChoice } from '../../model/notices.ts';
 import type { Member, Person } from '../../model/person.ts';
 import type { Role } from '../../model/roles.ts';
 import { type Params, query, type Reader, type Transaction } from '../../model/schema.ts';
@@ -26,6 +27,7 @@ import {
 import { eraseCredentials } from '../sessions/credentials.ts';
 import { queueEmail } from '../sessions/emails.ts';
 import { endSessionsIn } from '../sessions/sessions.ts';
+import { deleteNotices, type MemberKey } from './notices.ts';
 
 /** The maximum number of former members whose names an account keeps; the earliest are deleted first. */
 export const FORMER_MAX = 200;
@@ -91,6 +93,7 @@ export async function removeMember(
   await tx.run(setLeft, { accountId, personId, now: tx.now });
   await endOwnership(tx, account, member);
   await endSessionsIn(tx, personId, accountId);
+  await deleteNotices(tx, { accountId, personId });
   if ((await listMemberships(tx, personId)).length === 0) await eraseCredentials(tx, member);
   for (const former of (await tx.all(formerMembers, { accountId })).slice(FORMER_MAX)) {
     await tx.run(deleteMember, { accountId, personId: former.id });
@@ -176,6 +179,7 @@ export async function deleteMembers(tx: Transaction, accountId: number): Promise
   await backfillOwner(tx, accountId);
   for (const person of await tx.all(namesOf, { accountId })) {
     await endSessionsIn(tx, person.id, accountId);
+    await deleteNotices(tx, { accountId, personId: person.id });
     await tx.run(deleteMember, { accountId, personId: person.id });
     const others = (await listMemberships(tx, person.id)).filter(({ account }) => account.id !== accountId);
     if (others.length === 0) await eraseCredentials(tx, person);
@@ -189,17 +193,17 @@ async function deleteUnlessMember(tx: Transaction, id: number): Promise<void> {
   if ((await tx.first(anyMembership, { personId: id })) === undefined) await tx.run(deletePerson, { id });
 }
 
-type MemberRow = PersonRow & { readonly role: Role; readonly joinedAt: number };
+type MemberRow = PersonRow & Pick<Member, 'role' | 'joinedAt'> & { readonly notices: NoticeChoice | null };
 
-function memberOf({ role, joinedAt, ...person }: MemberRow): Member {
-  return { ...personOf(person), role, joinedAt };
+function memberOf({ role, joinedAt, notices, ...person }: MemberRow): Member {
+  return { ...personOf(person), role, joinedAt, ...(notices !== null && { notices }) };
 }
 
 const membersOf = query((db, p: Params<{ accountId: number }>) =>
   db
     .selectFrom('members')
     .innerJoin('people', 'people.id', 'members.person_id')
-    .select([...personColumns, 'role', 'joined_at as joinedAt'])
+    .select([...personColumns, 'role', 'joined_at as joinedAt', 'notices'])
     .where('account_id', '=', p.accountId)
     .where('left_at', 'is', null)
     .orderBy('joined_at')
@@ -228,8 +232,6 @@ const anyMembership = query((db, p: Params<{ personId: number }>) =>
   db.selectFrom('members').select('account_id').where('person_id', '=', p.personId).limit(1),
 );
 
-type MemberKey = { accountId: number; personId: number };
-
 const setRole = query((db, p: Params<MemberKey & { role: Role }>) =>
   db
     .updateTable('members')
@@ -241,7 +243,7 @@ const setRole = query((db, p: Params<MemberKey & { role: Role }>) =>
 const setLeft = query((db, p: Params<MemberKey & { now: number }>) =>
   db
     .updateTable('members')
-    .set({ left_at: p.now })
+    .set({ left_at: p.now, notices: null })
     .where('account_id', '=', p.accountId)
     .where('person_id', '=', p.personId),
 );

@@ -43,6 +43,7 @@ export const attemptLimits = {
   askOwnerConfirmed: { action: 'ask confirmed', max: 60, periodMs: 60 * MINUTE_MS },
   askOwnerUnconfirmed: { action: 'ask unconfirmed', max: 200, periodMs: 60 * MINUTE_MS },
   replyToRecipient: { action: 'reply to', max: 5, periodMs: DAY_MS },
+  noticesToMember: { action: 'e-mail messages to', max: 50, periodMs: DAY_MS },
 } as const satisfies Record<string, AttemptLimit>;
 
 /**

@@ -21,6 +21,7 @@ import { importBudgets } from './0036-import-budgets.ts';
 import { people } from './0047-people.ts';
 import { secondFactors } from './0048-second-factors.ts';
 import { inbox } from './0050-inbox.ts';
+import { messageNotices } from './0051-message-notices.ts';
 
 /**
  * The migrations of no single noun, and of nouns that were defined before nouns had their own. Long ones have files.
@@ -254,6 +255,7 @@ const shared: readonly Migration[] = [
   people,
   secondFactors,
   inbox,
+  messageNotices,
 ];
 
 /**

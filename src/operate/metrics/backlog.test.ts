@@ -14,6 +14,7 @@ onEachEngine(engine => {
       account_emails: empty,
       visitor_emails: empty,
       reply_emails: empty,
+      notice_emails: empty,
     });
     await database.write(async tx => {
       const active = { id: 1, status: 'active', disabled_reason: null, failing_since: null, due_at: 500, pending: 2 };
@@ -45,6 +46,7 @@ onEachEngine(engine => {
       account_emails: { pending: 1, oldestAt: 30 },
       visitor_emails: empty,
       reply_emails: empty,
+      notice_emails: empty,
     });
   });
 });

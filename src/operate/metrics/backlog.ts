@@ -6,7 +6,13 @@ export const COUNTED_MAX = 10_000;
 export const EXAMINED_MAX = 250;
 
 /** The queues of work that leaves the service. */
-export type QueueName = 'deliveries' | 'message_emails' | 'account_emails' | 'visitor_emails' | 'reply_emails';
+export type QueueName =
+  | 'deliveries'
+  | 'message_emails'
+  | 'account_emails'
+  | 'visitor_emails'
+  | 'reply_emails'
+  | 'notice_emails';
 
 export interface Queue {
   /** The number of pending rows: at most `COUNTED_MAX + 1`; exact for deliveries, which webhooks count. */
@@ -28,10 +34,10 @@ const dueWebhooks = (failing: string) =>
   `select * from (select id from webhooks where status = 'active' and failing_since is ${failing} and due_at is not null
    order by due_at limit ${EXAMINED_MAX}) as due`;
 
-const queueOf = (table: string) =>
-  `(select count(*) from (select 1 as one from ${table} where due_at is not null limit ${COUNTED_MAX + 1}) as counted),
+const queueOf = (table: string, isPending = 'due_at is not null') =>
+  `(select count(*) from (select 1 as one from ${table} where ${isPending} limit ${COUNTED_MAX + 1}) as counted),
    (select min(created_at) from (
-      select created_at from ${table} where due_at is not null order by due_at limit ${EXAMINED_MAX}) as first)`;
+      select created_at from ${table} where ${isPending} order by due_at limit ${EXAMINED_MAX}) as first)`;
 
 const queues = query(db =>
   db
@@ -47,7 +53,8 @@ const queues = query(db =>
         union all select 'message_emails', ${queueOf('messages')}
         union all select 'account_emails', ${queueOf('account_emails')}
         union all select 'visitor_emails', ${queueOf('visitor_messages')}
-        union all select 'reply_emails', ${queueOf('message_replies')})`)}`.as('queues'),
+        union all select 'reply_emails', ${queueOf('message_replies')}
+        union all select 'notice_emails', ${queueOf('message_notices', 'collects is null')})`)}`.as('queues'),
     )
     .selectAll(),
 );

@@ -101,11 +101,11 @@ ${email!.stopUrl}
       const [first] = await mail();
       await reply(message, 'Two');
       const secret = first!.stopUrl!.slice(`${URL}/mail/stop/`.length);
-      assert.equal(await findMailStop(database, secret), false);
-      assert.equal(await write(tx => stopMail(tx, 'x'.repeat(43))), false);
-      assert.equal(await write(tx => stopMail(tx, secret)), true);
-      assert.equal(await write(tx => stopMail(tx, secret)), true);
-      assert.equal(await findMailStop(database, secret), true);
+      assert.deepEqual(await findMailStop(database, secret), { isStopped: false });
+      assert.equal(await write(tx => stopMail(tx, 'x'.repeat(43))), undefined);
+      assert.deepEqual(await write(tx => stopMail(tx, secret)), { isStopped: true });
+      assert.deepEqual(await write(tx => stopMail(tx, secret)), { isStopped: true });
+      assert.deepEqual(await findMailStop(database, secret), { isStopped: true });
       assert.deepEqual(await mail(), []);
       const [, second] = await listReplies(database, message);
       assert.deepEqual([second!.sentAt, second!.dueAt], [null, null]);
@@ -171,7 +171,7 @@ ${email!.stopUrl}
       const [failed] = await listReplies(database, message);
       assert.deepEqual([failed!.sentAt, failed!.dueAt], [null, null]);
       // The link of an attempt that may have arrived works.
-      assert.equal(await findMailStop(database, second!.stopUrl!.slice(-43)), false);
+      assert.deepEqual(await findMailStop(database, second!.stopUrl!.slice(-43)), { isStopped: false });
     });
 
     it('are not sent for an account that is to be deleted', async () => {

@@ -58,8 +58,9 @@ export function emailDelivery({ database, sender, log }: EmailJobDeps): JobType<
     await database.write(tx => tx.run(extendLease, { id, claims, until: tx.now + LEASE_MS })).catch(() => undefined);
   }
 
-  async function recipientsOf({ toAccountId, deferredIds }: ClaimedMessage): Promise<readonly Recipient[]> {
-    const all = await database.all(toAccountId === null ? admins : account, { id: toAccountId ?? 0 });
+  async function recipientsOf({ toAccountId, petId, deferredIds }: ClaimedMessage): Promise<readonly Recipient[]> {
+    const recipients = toAccountId === null ? admins : petId === null ? account : accountUnlessDeclined;
+    const all = await database.all(recipients, { id: toAccountId ?? 0 });
     if (deferredIds === null) return all;
     const deferred = new Set<number>(JSON.parse(deferredIds));
     return all.filter(({ id }) => deferred.has(id));
@@ -233,14 +234,35 @@ const endLeases = query((db, p: Params<{ now: number }>) =>
   db.updateTable('messages').set({ due_at: p.now, leased: 0 }).where('leased', '=', 1),
 );
 
-const account = query((db, p: Params<{ id: number }>) =>
-  db
-    .selectFrom('accounts')
-    .select(['id', 'email'])
-    .where('id', '=', p.id)
-    .where('delete_at', 'is', null)
-    .where('deleted_at', 'is', null),
-);
+const accountQuery = ({ mayDecline }: { readonly mayDecline: boolean }) =>
+  query((db, p: Params<{ id: number }>) =>
+    db
+      .selectFrom('accounts')
+      .select(['id', 'email'])
+      .where('id', '=', p.id)
+      .where('delete_at', 'is', null)
+      .where('deleted_at', 'is', null)
+      .$if(mayDecline, accounts =>
+        accounts.where(({ not, exists, selectFrom }) =>
+          not(
+            exists(
+              selectFrom('members')
+                .innerJoin('people', 'people.id', 'members.person_id')
+                .select('person_id')
+                .whereRef('members.account_id', '=', 'accounts.id')
+                .whereRef('people.email', '=', 'accounts.email')
+                .where('people.email_confirmed_at', 'is not', null)
+                .where('left_at', 'is', null)
+                .where('notices', 'in', ['daily', 'none']),
+            ),
+          ),
+        ),
+      ),
+  );
+
+const account = accountQuery({ mayDecline: false });
+/** The account, unless the member with its address has chosen a daily e-mail about messages, or none. */
+const accountUnlessDeclined = accountQuery({ mayDecline: true });
 
 const admins = query((db, _: Params<{ id: number }>) =>
   db

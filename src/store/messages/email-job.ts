@@ -104,7 +104,7 @@ const LEASE_MS = 150_000;
  * @param columns the columns that the job gets of each row
  */
 export function emailQueue<
-  Table extends 'account_emails' | 'visitor_messages' | 'message_replies',
+  Table extends 'account_emails' | 'visitor_messages' | 'message_replies' | 'message_notices',
   const Column extends `${keyof Tables[Table] & string}${'' | ` as ${string}`}`,
 >(table: Table, columns: readonly Column[]): EmailQueue<Selection<Tables, Table, Column>> {
   // The queries are the same for every table, so they use the types of one table.

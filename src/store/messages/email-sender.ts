@@ -13,6 +13,8 @@ export interface Email {
   readonly at: number;
   /** The page on which the recipient stops further e-mails, also with one click (RFC 8058). */
   readonly stopUrl?: string;
+  /** Whether no person wrote it, although it has a `stopUrl`, so that mail programs do not answer by themselves. */
+  readonly isAutomatic?: true;
 }
 
 /** The failure of an e-mail that was not sent, or not to every recipient. */
@@ -66,7 +68,7 @@ export async function openEmailSender({ url, from }: EmailSettings): Promise<Ema
   });
 
   return {
-    async send({ id, to, replyTo, subject, text, at, stopUrl }) {
+    async send({ id, to, replyTo, subject, text, at, stopUrl, isAutomatic }) {
       const signal = AbortSignal.timeout(SENDING_MS);
       try {
         const { rejectedErrors = [] } = await transport.sendMail({
@@ -78,10 +80,13 @@ export async function openEmailSender({ url, from }: EmailSettings): Promise<Ema
           date: new Date(at),
           text,
           textEncoding: 'quoted-printable',
-          headers:
-            stopUrl === undefined
-              ? { 'Auto-Submitted': 'auto-generated' }
-              : { 'List-Unsubscribe': `<${stopUrl}>`, 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' },
+          headers: {
+            ...((stopUrl === undefined || isAutomatic) && { 'Auto-Submitted': 'auto-generated' }),
+            ...(stopUrl !== undefined && {
+              'List-Unsubscribe': `<${stopUrl}>`,
+              'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+            }),
+          },
           signal,
         });
         return rejectedErrors.length === 0 ? undefined : partialFailureOf(rejectedErrors, to);

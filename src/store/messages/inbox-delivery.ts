@@ -2,7 +2,15 @@ import { batchJob } from '../../lib/jobs/batch-job.ts';
 import type { JobType } from '../../lib/jobs/job-loop.ts';
 import { recordEvents } from '../../model/log/log.ts';
 import type { MessageStatus } from '../../model/message.ts';
-import { type Database, type NextDue, type Params, query, sql } from '../../model/schema.ts';
+import {
+  type Database,
+  type NextDue,
+  type Params,
+  query,
+  selectJsonNumbers,
+  sql,
+  type Transaction,
+} from '../../model/schema.ts';
 import { messageEvent, recordedColumns } from './rows.ts';
 
 /** The dependencies of the job that delivers to inboxes. */
@@ -17,7 +25,11 @@ export function inboxDelivery({ database, emailQueued }: InboxDeps): JobType<nev
   return batchJob('messages', async () => {
     const rows = await database.write(async tx => {
       const { now } = tx;
-      if (emailQueued !== undefined) return (await tx.all(deliver, { now, dueAt: now, status: 'queued' })).length;
+      if (emailQueued !== undefined) {
+        const arrived = await tx.all(deliver, { now, dueAt: now, status: 'queued' });
+        await queueNotices(tx, arrived);
+        return arrived.length;
+      }
       const delivered = await tx.all(deliver, { now, dueAt: null, status: 'delivered' });
       const events = delivered.map(message => messageEvent(message, 'delivered'));
       await recordEvents(tx, events);
@@ -26,6 +38,14 @@ export function inboxDelivery({ database, emailQueued }: InboxDeps): JobType<nev
     if (rows > 0) emailQueued?.();
     return rows;
   });
+}
+
+/**
+ * Queues an e-mail to each member who wants to learn of messages about animals, without spam. `store/inbox/notice-job.ts`
+ * sends it.
+ */
+async function queueNotices(tx: Transaction, arrived: readonly { readonly id: number }[]): Promise<void> {
+  if (arrived.length > 0) await tx.run(insertNotices, { ids: JSON.stringify(arrived.map(({ id }) => id)) });
 }
 
 /** A message is due while it is not in an inbox. */
@@ -54,4 +74,16 @@ const deliver = query((db, p: Params<{ now: number; dueAt: number | null; status
         .$if(engine === 'postgres', rows => rows.forUpdate().skipLocked()),
     )
     .returning(recordedColumns),
+);
+
+const insertNotices = query((db, p: Params<{ ids: string }>, engine) =>
+  db
+    .insertInto('message_notices')
+    .columns(['account_id', 'person_id', 'kind', 'message_id', 'created_at', 'due_at'])
+    .expression(
+      sql`select members.account_id, person_id, 'message', messages.id, arrived_at, arrived_at
+          from messages join members on members.account_id = to_account_id
+          where messages.id in ${selectJsonNumbers(p.ids, engine)} and pet_id is not null and folder is null
+            and left_at is null and notices in ('each', 'daily')`,
+    ),
 );

@@ -3,10 +3,12 @@ import { listKeys } from '../../access/keys/keys.ts';
 import { SANDBOX_MS } from '../../access/keys/sandbox.ts';
 import { listInvitations } from '../../access/people/invitations.ts';
 import { listMembers, memberNames } from '../../access/people/members.ts';
+import { noticesOf } from '../../access/people/notices.ts';
 import { listSecondFactors } from '../../access/sessions/second-factors.ts';
 import { listAccountSessions } from '../../access/sessions/sessions.ts';
 import { IDEMPOTENCY_KEY_MS } from '../../lib/http/route.ts';
 import { DAY_MS, durationIn, formatTime, HOUR_MS, withTimes } from '../../lib/time.ts';
+import type { Account } from '../../model/account.ts';
 import { keyState } from '../../model/key.ts';
 import { eventsOf } from '../../model/log/log.ts';
 import { loggedRequestOf } from '../../model/logged-request.ts';
@@ -70,6 +72,8 @@ export const exportedTables = {
   sign_ins: { leftOut: 'secret' },
   links: { leftOut: 'secret' },
   account_emails: { leftOut: 'only until they are sent' },
+  message_notices: { leftOut: 'only until they are sent' },
+  mail_stops: { leftOut: 'secret' },
   message_notes: 'notes',
   message_replies: 'replies',
   blocked_senders: 'blockedSenders',
@@ -95,10 +99,11 @@ export async function* exportAccount(
   { accounts, deployments, now, stringify = JSON.stringify }: ExportOptions,
   id: number,
 ): AsyncGenerator<string> {
+  const account = await getAccount(accounts, id);
   const own = {
-    account: withTimes(await getAccount(accounts, id)),
+    account: withTimes(account),
     keys: (await listKeys(accounts, id)).map(key => ({ ...withTimes(key), state: keyState(key, now) })),
-    ...(await membersOf(accounts, id)),
+    ...(await membersOf(accounts, account)),
     invitations: (await listInvitations(accounts, id, now)).map(withTimes),
     sessions: (await listAccountSessions(accounts, id, now)).map(withTimes),
     events: await ownEvents(accounts, id),
@@ -121,9 +126,9 @@ export async function* exportAccount(
   yield '}';
 }
 
-/** Returns the members of an account with their second factors, without secrets, and the names of former members. */
-async function membersOf(accounts: Database, accountId: number) {
-  const current = await listMembers(accounts, accountId);
+/** Returns the members of an account with their choices and second factors, without secrets, and former members. */
+async function membersOf(accounts: Database, account: Account) {
+  const current = await listMembers(accounts, account.id);
   const members = await Promise.all(
     current.map(async member => {
       const { app, passkeys, recoveryCodes } = await listSecondFactors(accounts, member.id);
@@ -131,10 +136,11 @@ async function membersOf(accounts: Database, accountId: number) {
         ...(app === undefined ? [] : [{ kind: 'app', ...app }]),
         ...passkeys.map(({ name, createdAt, lastUsedAt }) => ({ kind: 'passkey', name, createdAt, lastUsedAt })),
       ];
-      return { ...withTimes(member), secondFactors: secondFactors.map(withTimes), recoveryCodes };
+      const notices = noticesOf(account, member);
+      return { ...withTimes(member), notices, secondFactors: secondFactors.map(withTimes), recoveryCodes };
     }),
   );
-  const formerMembers = Array.from(await memberNames(accounts, accountId), ([id, name]) => ({ id, name }));
+  const formerMembers = Array.from(await memberNames(accounts, account.id), ([id, name]) => ({ id, name }));
   return { members, formerMembers: formerMembers.filter(former => current.every(({ id }) => id !== former.id)) };
 }
 

@@ -129,6 +129,7 @@ const jobNames: Readonly<Record<QueuedJob, string>> = {
   account_emails: 'E-mail about accounts',
   visitor_emails: 'E-mail to visitors',
   reply_emails: 'Replies to visitors',
+  notice_emails: 'E-mail about messages to members',
   events: 'Dispatch of events to webhooks',
   deliveries: 'Delivery to webhooks',
   imports: 'Imports of animals',
@@ -139,7 +140,14 @@ const jobNames: Readonly<Record<QueuedJob, string>> = {
 };
 
 /** Only production sends e-mail and has accounts. */
-const ofProduction: readonly QueuedJob[] = ['mail', 'account_emails', 'visitor_emails', 'reply_emails', 'accounts'];
+const ofProduction: readonly QueuedJob[] = [
+  'mail',
+  'account_emails',
+  'visitor_emails',
+  'reply_emails',
+  'notice_emails',
+  'accounts',
+];
 
 /** A job that has been due for longer is late. */
 const LATE_MS = 60_000;
