@@ -116,6 +116,7 @@ export async function createApp(options: AppOptions): Promise<App> {
           accounts: databases.production,
           // Staging sends no e-mail.
           emailSender: name === 'production' ? emailSender : undefined,
+          pagesUrl: pagesUrlOf(addresses) ?? config.publicUrls.production,
           webhooks: { ...webhooks, scheduleMs: config.webhookScheduleMs },
           eventsKeptMs,
           photos: photos.files,
@@ -235,7 +236,7 @@ function createAddresses(
     ...{ config, clock, log, limiter, bodies, forms, uploads, monitor, accessLog, refusals, usage, knownUrlOf },
     requestSpans: tracing?.requests,
     proxies: trustedProxies(config.trustedProxies),
-    pagesUrl: tls => (addresses.get('production') ?? addresses.get('staging'))?.publicUrl(tls),
+    pagesUrl: tls => pagesUrlOf(addresses, tls),
   };
   const site: Site = {
     ...{ config, clock, log, limiter, isUpgraded, deployments, backups, knownUrlOf, ...email },
@@ -266,6 +267,11 @@ function createAddresses(
     add({ name: 'messages', routes: messageRoutes, database: production, deploymentOf }, names);
   }
   return { addresses, metrics };
+}
+
+/** Returns the public URL of the pages of accounts; `undefined` if this process does not serve them. */
+function pagesUrlOf(addresses: AddressMap, tls = false): string | undefined {
+  return (addresses.get('production') ?? addresses.get('staging'))?.publicUrl(tls);
 }
 
 /** Starts listening, and returns the port of the metrics. If one address fails, no address listens afterwards. */

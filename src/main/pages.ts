@@ -22,6 +22,7 @@ import { blockedSendersPage } from '../web/messages/blocked-page.ts';
 import { inboxPage } from '../web/messages/inbox-page.ts';
 import { mailStopPage } from '../web/messages/mail-stop-page.ts';
 import { inboxMessagePage } from '../web/messages/message-page.ts';
+import { noticesPage } from '../web/messages/notices-page.ts';
 import { accountPages } from '../web/operator/account-page.ts';
 import { accountsPage } from '../web/operator/accounts-page.ts';
 import { auditPage, refusalsPage } from '../web/operator/audit-page.ts';
@@ -128,6 +129,7 @@ export const pages: readonly WebPage[] = [
   removeMemberPage,
   cancelInvitationPage,
   ...securityPages,
+  noticesPage,
   sessionsPage,
   endOtherSessionsPage,
   endSessionPage,

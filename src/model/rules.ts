@@ -31,6 +31,8 @@ export const MESSAGE_NOTE_LENGTH_MAX = 2000;
 export const REPLY_LENGTH_MAX = 5000;
 /** The UTC hour at which members get the daily e-mail about new messages. */
 export const DIGEST_HOUR = 7;
+/** The maximum number of animals that it lists. */
+export const DIGEST_ANIMALS_MAX = 20;
 
 /** How many secrets may sign the deliveries of one webhook, and for how long after a rotation. */
 export const WEBHOOK_SECRETS_MAX = 5;

@@ -41,6 +41,8 @@ interface JobDeps {
   readonly accounts?: Database;
   /** Sends messages and links by e-mail. Without it, messages are delivered only to inboxes. */
   readonly emailSender?: EmailSender | undefined;
+  /** The public URL of the pages of accounts. Without it, e-mail about messages to members waits for another process. */
+  readonly pagesUrl?: string | undefined;
   /** Options of webhook deliveries. Without them, no deliveries are sent. */
   readonly webhooks?:
     | (Pick<DeliveryDeps, 'outgoing' | 'encryptor' | 'scheduleMs'> & { readonly accounts: Database })
@@ -190,7 +192,7 @@ const JOB_FAILED = 'A job failed and will be retried. Further failures of this t
 
 /** @param wake runs a job type immediately, because there are new jobs */
 function jobsOf(deps: JobDeps, wake: (name: JobName) => void): readonly ScheduledJob[] {
-  const { database, accounts, clock, log, emailSender: sender, deletion, backups, photos, importRules: rules } = deps;
+  const { database, accounts, clock, emailSender: sender, deletion, backups, photos, importRules: rules } = deps;
   const now = () => Math.floor(clock.now());
   const emailQueued =
     sender &&
@@ -204,11 +206,7 @@ function jobsOf(deps: JobDeps, wake: (name: JobName) => void): readonly Schedule
     { type: batchJob('holds', () => expireHolds(database, now())), due: dueQueries.holds },
     { type: batchJob('orders', () => expireOrders(database, now())), due: dueQueries.orders },
     { type: inboxDelivery({ database, emailQueued }), due: dueQueries.messages },
-    ...(sender ? [{ type: emailDelivery({ database, log, sender }), due: dueQueries.mail }] : []),
-    ...(sender ? [{ type: accountEmails({ database, log, sender }), due: dueQueries.account_emails }] : []),
-    ...(sender ? [{ type: visitorEmails({ database, log, sender }), due: dueQueries.visitor_emails }] : []),
-    ...(sender ? [{ type: replyEmails({ database, log, sender }), due: dueQueries.reply_emails }] : []),
-    ...(sender ? [{ type: noticeEmails({ database, log, sender }), due: dueQueries.notice_emails }] : []),
+    ...emailJobs(deps),
     ...webhookJobs(deps, now, wake),
     ...(rules && accounts
       ? [{ type: importJob({ database, rules, accounts, isServing: deps.isServing, now }), due: dueQueries.imports }]
@@ -233,6 +231,18 @@ function jobsOf(deps: JobDeps, wake: (name: JobName) => void): readonly Schedule
         ]
       : []),
     { type: retentionJob(deps), due: dueQueries.retention },
+  ];
+}
+
+function emailJobs({ database, log, emailSender: sender, pagesUrl: url }: JobDeps): readonly ScheduledJob[] {
+  if (sender === undefined) return [];
+  const deps = { database, log, sender };
+  return [
+    { type: emailDelivery(deps), due: dueQueries.mail },
+    { type: accountEmails(deps), due: dueQueries.account_emails },
+    { type: visitorEmails(deps), due: dueQueries.visitor_emails },
+    { type: replyEmails(deps), due: dueQueries.reply_emails },
+    ...(url === undefined ? [] : [{ type: noticeEmails({ ...deps, url }), due: dueQueries.notice_emails }]),
   ];
 }
 

@@ -33,6 +33,7 @@ import { reportRules } from '../../src/operate/usage/report.ts';
 import { FETCH_MS } from '../../src/store/imports/photos/fetch.ts';
 import { WANTED_MAX } from '../../src/store/imports/photos/want.ts';
 import { FILE_KEPT_MS } from '../../src/store/imports/steps.ts';
+import { DIGEST_TIME } from '../../src/store/inbox/notice-job.ts';
 import { CITIES_MAX } from '../../src/store/places/cities.ts';
 import { MERGED_MAX } from '../../src/store/search/merged-ids.ts';
 import { VISITOR_TEXT_LENGTH_MAX, WAITING_MS } from '../../src/store/visitor-messages/visitor-messages.ts';
@@ -139,6 +140,9 @@ const statements: readonly (readonly [text: string, sentence: string, ...guides:
   [countText(rules.REPLY_LENGTH_MAX), 'A reply has at most {} characters', 'messages'],
   [`${free('emailReplies')}`, 'on a UTC day: {} on Free', 'messages'],
   [`${attemptLimits.replyToRecipient.max}`, 'gets at most {} replies a day', 'messages'],
+  [`${attemptLimits.noticesToMember.max}`, 'After {} within a day, further messages', 'messages'],
+  [DIGEST_TIME, 'One a day, at {}, if', 'messages'],
+  [`${rules.DIGEST_ANIMALS_MAX}`, 'It lists up to {} animals', 'messages'],
   [seconds(rules.MESSAGES_WINDOW_MS), 'in any {}: ', 'messages'],
   [`${free('messagesPerRecipient')}`, 'seconds: {} on Free', 'messages'],
   [mebibytes(free('storedBytes')), '#stored-responses): {} on Free', 'messages'],

@@ -115,7 +115,15 @@ describe('the menu of a signed-in account', { skip: skipBrowser }, () => {
       await assertFits(page);
       await page.context().close();
     }
-    assert.deepEqual(titlesOf('account'), ['Account', 'People', 'Security', 'Sessions', 'Plan', 'Data']);
+    assert.deepEqual(titlesOf('account'), [
+      'Account',
+      'People',
+      'Security',
+      'Notifications',
+      'Sessions',
+      'Plan',
+      'Data',
+    ]);
   });
 
   it('shows the nearest page above as the current one', async () => {

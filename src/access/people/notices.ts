@@ -1,8 +1,8 @@
 import type { Account } from '../../model/account.ts';
 import type { NoticeChoice } from '../../model/notices.ts';
-import type { AccountMember } from '../../model/person.ts';
+import type { Member } from '../../model/person.ts';
 import { type Params, query, type Transaction } from '../../model/schema.ts';
-import { keepPerson } from '../accounts/people.ts';
+import { backfillOwner } from '../accounts/people.ts';
 
 /** A person in an account. */
 export interface MemberKey {
@@ -14,16 +14,13 @@ export interface MemberKey {
  * Returns how a member learns of new messages to the account. Without a choice, the member with the address of the
  * account gets each, and the others get none.
  */
-export function noticesOf(
-  { email }: Pick<Account, 'email'>,
-  member: Pick<AccountMember, 'email' | 'notices'>,
-): NoticeChoice {
+export function noticesOf({ email }: Pick<Account, 'email'>, member: Pick<Member, 'email' | 'notices'>): NoticeChoice {
   return member.notices ?? (member.email === email ? 'each' : 'none');
 }
 
 /** Stores how a member learns of new messages to the account. Does nothing for a person who has left it. */
 export async function chooseNotices(tx: Transaction, member: MemberKey, notices: NoticeChoice): Promise<void> {
-  await keepPerson(tx, member.accountId);
+  await backfillOwner(tx, member.accountId);
   await tx.run(setNotices, { ...member, notices });
   if (notices === 'none') await deleteNotices(tx, member);
 }

@@ -1,9 +1,8 @@
 import { attemptLimits, countAttempt } from '../../access/sessions/attempts.ts';
 import { boundedText } from '../../lib/text.ts';
 import { DAY_MS, HOUR_MS } from '../../lib/time.ts';
-import { factNamed, PORTAL_FACT } from '../../model/facts.ts';
 import { messageIdOf } from '../../model/message.ts';
-import { DIGEST_HOUR } from '../../model/rules.ts';
+import { DIGEST_ANIMALS_MAX, DIGEST_HOUR } from '../../model/rules.ts';
 import { type NextDue, type Params, query, type Transaction } from '../../model/schema.ts';
 import { type EmailJobDeps, emailJob, emailQueue } from '../messages/email-job.ts';
 import type { Email } from '../messages/email-sender.ts';
@@ -18,15 +17,17 @@ export const DIGEST_TIME = `${String(DIGEST_HOUR).padStart(2, '0')}:00 UTC`;
 /**
  * Creates the job that sends e-mail about new messages to members. A message that a member wants in the daily e-mail, or
  * that exceeds the limit of single ones, is added to the digest of the member, which is due on the next day.
+ * @param url the public URL of the pages, without a trailing slash
  */
-export function noticeEmails(deps: EmailJobDeps) {
+export function noticeEmails({ url, ...deps }: EmailJobDeps & { readonly url: string }) {
   return emailJob(deps, {
     name: 'notice_emails',
     queue,
     async compose(tx, notice) {
       const recipient = await tx.first(recipientOf, notice);
       if (recipient === undefined) return undefined;
-      return notice.kind === 'digest' ? digestOf(tx, notice, recipient) : noticeOf(tx, notice, recipient);
+      const waiting = { ...notice, ...recipient, url };
+      return notice.kind === 'digest' ? digestOf(tx, waiting) : noticeOf(tx, waiting);
     },
     finish: (tx, { id }) => tx.run(deleteNotice, { id }),
   });
@@ -53,14 +54,13 @@ const queue = {
 };
 
 type ClaimedNotice = NonNullable<(typeof queue.claim)['row']>;
-type Recipient = NonNullable<(typeof recipientOf)['row']>;
+type Waiting = ClaimedNotice & NonNullable<(typeof recipientOf)['row']> & { readonly url: string };
 
 /** Returns the e-mail about one message; `undefined` if it joins the digest, or is archived or spam meanwhile. */
-async function noticeOf(tx: Transaction, notice: ClaimedNotice, recipient: Recipient): Promise<Email | undefined> {
-  const { id, accountId, personId, messageId, createdAt, failures } = notice;
-  const { email, name, notices } = recipient;
+async function noticeOf(tx: Transaction, notice: Waiting): Promise<Email | undefined> {
+  const { accountId, personId, messageId, failures, accountEmail, email, name, notices, url } = notice;
   // The job `mail` sends to the address of the account.
-  if (notices === 'each' && email === recipient.accountEmail) return undefined;
+  if (notices === 'each' && email === accountEmail) return undefined;
   const message = await tx.first(openMessage, { id: messageId });
   if (message === undefined) return undefined;
   // Further attempts with the same e-mail do not count.
@@ -70,10 +70,7 @@ async function noticeOf(tx: Transaction, notice: ClaimedNotice, recipient: Recip
     await tx.run(collect, { accountId, personId, messageId, now: tx.now, dueAt: nextDigest(tx.now) });
     return undefined;
   }
-  const { url, stopUrl } = await linksFor(tx, notice);
-  return {
-    id: `notice-${id}.${createdAt}`,
-    to: [email],
+  return emailOf(tx, notice, {
     replyTo: message.replyTo,
     subject: `A message about ${message.pet ?? 'an animal'}`,
     text: `${message.text}
@@ -81,11 +78,8 @@ async function noticeOf(tx: Transaction, notice: ClaimedNotice, recipient: Recip
 --
 Read it in the inbox of ${name}: ${url}/shelter/messages/${messageIdOf(messageId)}
 You get this e-mail because you chose one for each message. After ${LIMIT.max} of them within a day, further messages come in one e-mail at ${DIGEST_TIME}.
-${choiceText(url, stopUrl)}`,
-    at: createdAt,
-    stopUrl,
-    isAutomatic: true,
-  };
+`,
+  });
 }
 
 const LIMIT = attemptLimits.noticesToMember;
@@ -94,17 +88,17 @@ const LIMIT = attemptLimits.noticesToMember;
  * Returns the e-mail about all messages since the first one that the digest has collected, if they are still unread.
  * From now on the next digest collects.
  */
-async function digestOf(tx: Transaction, notice: ClaimedNotice, recipient: Recipient): Promise<Email | undefined> {
-  const { id, accountId, personId, messageId, createdAt } = notice;
-  const { email, name, notices } = recipient;
+async function digestOf(tx: Transaction, notice: Waiting): Promise<Email | undefined> {
+  const { id, accountId, personId, messageId, name, notices, url } = notice;
   await tx.run(endCollecting, { id });
   // After failed attempts, this e-mail also has what the next one has collected.
   await tx.run(deleteCollecting, { accountId, personId });
   const pets = await tx.all(unreadByPet, { accountId, since: messageId });
   if (pets.length === 0) return undefined;
-  const { url, stopUrl } = await linksFor(tx, notice);
-  const listed = pets.slice(0, LISTED_MAX);
-  const [total, others] = [pets, pets.slice(LISTED_MAX)].map(all => all.reduce((sum, { count }) => sum + count, 0));
+  const listed = pets.slice(0, DIGEST_ANIMALS_MAX);
+  const [total, others] = [pets, pets.slice(DIGEST_ANIMALS_MAX)].map(all =>
+    all.reduce((sum, { count }) => sum + count, 0),
+  );
   const lines = [
     ...listed.map(({ pet, count }) => `${pet ?? 'An animal that is gone'}: ${messagesText(count)}`),
     ...(others! > 0 ? [`Other animals: ${messagesText(others!)}`] : []),
@@ -113,9 +107,7 @@ async function digestOf(tx: Transaction, notice: ClaimedNotice, recipient: Recip
     notices === 'each'
       ? `You get at most ${LIMIT.max} e-mails about single messages within a day. The further ones are in this e-mail.`
       : 'You get this e-mail because you chose one a day, if there are unread messages.';
-  return {
-    id: `notice-${id}.${createdAt}`,
-    to: [email],
+  return emailOf(tx, notice, {
     replyTo: null,
     subject: `${messagesText(total!, 'new ')} to ${name}`,
     text: `New messages that nobody has opened yet:
@@ -126,15 +118,10 @@ Read them: ${url}/shelter/messages?show=unread
 
 --
 ${reason}
-${choiceText(url, stopUrl)}`,
-    at: createdAt,
-    stopUrl,
-    isAutomatic: true,
-  };
+`,
+  });
 }
 
-/** The maximum number of animals that a digest lists. */
-const LISTED_MAX = 20;
 /** The maximum number of messages that a digest counts: the newest. */
 const COUNTED_MAX = 1000;
 
@@ -142,18 +129,21 @@ function messagesText(count: number, kind = ''): string {
   return `${boundedText(count, COUNTED_MAX)} ${kind}${count === 1 ? 'message' : 'messages'}`;
 }
 
-function choiceText(url: string, stopUrl: string): string {
-  return `Choose another way: ${url}${NOTICES_PATH}
+/** Returns the e-mail with the links that change the choice. */
+async function emailOf(
+  tx: Transaction,
+  { id, createdAt, email, url, ...member }: Waiting,
+  { text, ...content }: Pick<Email, 'replyTo' | 'subject' | 'text'>,
+): Promise<Email> {
+  const stopUrl = url + mailStopPath(await createMailStop(tx, member));
+  return {
+    ...{ id: `notice-${id}.${createdAt}`, to: [email], ...content },
+    text: `${text}Choose another way: ${url}${NOTICES_PATH}
 Want no more e-mail about messages? Open this link and press the button:
 ${stopUrl}
-`;
-}
-
-/** Returns the URL of the pages, and that of a new link which stops the e-mails to a member. */
-async function linksFor(tx: Transaction, member: ClaimedNotice) {
-  // Every server stores the fact when it starts.
-  const url = (await tx.first(factNamed, { name: PORTAL_FACT }))!.value;
-  return { url, stopUrl: url + mailStopPath(await createMailStop(tx, member)) };
+`,
+    ...{ at: createdAt, stopUrl, isAutomatic: true },
+  };
 }
 
 /** Returns when the next digest is due. A node whose clock is a minute behind cannot send a second one. */

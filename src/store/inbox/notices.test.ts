@@ -9,7 +9,6 @@ import { listMembers, removeMember } from '../../access/people/members.ts';
 import { chooseNotices, noticesOf } from '../../access/people/notices.ts';
 import { attemptLimits } from '../../access/sessions/attempts.ts';
 import { testClock } from '../../lib/clock.ts';
-import { PORTAL_FACT, storeFact } from '../../model/facts.ts';
 import type { ReceivedMessage } from '../../model/message.ts';
 import type { NoticeChoice } from '../../model/notices.ts';
 import { type Database, query } from '../../model/schema.ts';
@@ -180,7 +179,7 @@ ${email!.stopUrl}
       await choose(danaId, 'daily');
       await write('One');
       await notices();
-      await noticeEmails({ database, sender: { send: async () => undefined }, log: silent }).init!();
+      await noticeEmails({ database, sender: { send: async () => undefined }, log: silent, url: URL }).init!();
       assert.deepEqual(await notices(), []);
       clock.advance(UNTIL_DIGEST);
       assert.equal((await notices()).length, 1);
@@ -261,7 +260,6 @@ async function setUp(engine: Engine, { isConfirmed = true } = {}) {
     await createAccount(tx, { email: OWNER, name: 'Riverside' });
     await createAccount(tx, { email: 'other@example.org', name: 'Other' });
     await createPet(tx, 1, { name: 'Bella', categoryId: 1 }, 'open');
-    await tx.run(storeFact, { name: PORTAL_FACT, value: URL });
   });
   const danaId = await join();
   if (isConfirmed) {
@@ -300,7 +298,7 @@ async function sentBy(
       return result;
     },
   };
-  const job = (jobOf as typeof noticeEmails)({ database, sender, log: silent });
+  const job = (jobOf as typeof noticeEmails)({ database, sender, log: silent, url: URL });
   const { jobs } = await job.claim(100);
   for (const one of jobs) await job.run(one, new AbortController().signal).catch(() => undefined);
   return emails;

@@ -10,6 +10,7 @@ import {
   petsInInbox,
   UNREAD_COUNTED_MAX,
 } from '../../store/inbox/list.ts';
+import { NOTICES_PATH } from '../../store/inbox/notice-job.ts';
 import { writtenTextOf } from '../../store/visitor-messages/visitor-messages.ts';
 import { hidden, select } from '../forms.ts';
 import { idOf, listPage, pageLinks } from '../lists.ts';
@@ -67,7 +68,8 @@ ${folderTabs(folder, petId, await countUnread(database, account.id))}
 ${await petFilter(visit, folder, petId)}
 ${folder === 'spam' && html`<p class="hint">Messages of <a href="${MESSAGES_PATH}/blocked">blocked senders</a> arrive here.</p>`}
 ${table('Messages', columns, page.rows, none)}
-${pageLinks(visit, page)}`,
+${pageLinks(visit, page)}
+<p class="hint">Choose how you learn of new messages: <a href="${NOTICES_PATH}">Notifications</a>.</p>`,
     };
   },
 });

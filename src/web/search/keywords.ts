@@ -56,6 +56,12 @@ export const sitePages: readonly Readonly<Record<'title' | 'keywords' | 'text' |
     path: '/security',
   },
   {
+    title: 'Notifications',
+    keywords: 'notify alerts e-mail email digest daily summary unsubscribe stop new messages inbox preferences',
+    text: 'Choose how you learn of new messages: an e-mail for each, one a day, or none.',
+    path: '/account/notifications',
+  },
+  {
     title: 'Plans',
     keywords: 'pricing prices price cost free pro business enterprise quota limits billing subscription upgrade',
     text: 'The plans with their requests per minute and per day.',
