@@ -141,7 +141,7 @@ const statements: readonly (readonly [text: string, sentence: string, ...guides:
   [`${free('emailReplies')}`, 'on a UTC day: {} on Free', 'messages'],
   [`${attemptLimits.replyToRecipient.max}`, 'gets at most {} replies a day', 'messages'],
   [`${attemptLimits.noticesToMember.max}`, 'After {} within a day, further messages', 'messages'],
-  [DIGEST_TIME, 'One a day, at {}, if', 'messages'],
+  [DIGEST_TIME.slice(0, 2), 'One a day, at {}:00 UTC, if', 'messages'],
   [`${rules.DIGEST_ANIMALS_MAX}`, 'It lists up to {} animals', 'messages'],
   [seconds(rules.MESSAGES_WINDOW_MS), 'in any {}: ', 'messages'],
   [`${free('messagesPerRecipient')}`, 'seconds: {} on Free', 'messages'],
