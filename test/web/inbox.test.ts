@@ -6,7 +6,7 @@ import { deletePet } from '../../src/store/pets/pets.ts';
 import { send, serve, type TestService } from '../support/serving.ts';
 import { type SmtpServer, startSmtpServer } from '../support/smtp-server.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { assertFits, follow, launchBrowser, serveInBrowser, skipBrowser, violationsOn } from './browser.ts';
+import { assertFits, follow, launchBrowser, serveInBrowser, skipBrowser } from './browser.ts';
 import { anonymous, signedIn, signedInAs, type Visitor } from './session.ts';
 
 const HOSTILE = '<script>alert(1)</script>"\'&amp;';
@@ -69,10 +69,8 @@ describe('the inbox of an account', { skip: skipBrowser }, () => {
       await page.getByRole('link', { name: 'Reply by e-mail' }).getAttribute('href'),
       'mailto:ann@example.org?subject=Your%20message%20about%20Bella',
     );
-    assert.deepEqual(await violationsOn(page), []);
     await assertFits(page, 'a message');
     await follow(page.getByRole('link', { name: 'All messages' }));
-    assert.deepEqual(await violationsOn(page), []);
     await assertFits(page, 'the inbox');
     await page.context().close();
   });

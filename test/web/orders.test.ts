@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { Browser } from 'playwright-core';
 import type { IssuedKey } from '../../src/model/key.ts';
 import { type Reply, send, type TestService } from '../support/serving.ts';
-import { assertFits, follow, serveInBrowser, skipBrowser, violationsOn } from './browser.ts';
+import { assertFits, follow, serveInBrowser, skipBrowser } from './browser.ts';
 import { signedIn, signedInAs } from './session.ts';
 
 describe('holds and orders of a shelter', { skip: skipBrowser }, () => {
@@ -38,11 +38,9 @@ describe('holds and orders of a shelter', { skip: skipBrowser }, () => {
     const page = await owner.newPage(browser);
     await page.goto(`${origin}/shelter/orders`);
     assert.match(await page.locator('tbody').innerText(), /Bella\s+To approve until .*\s+A person/);
-    assert.deepEqual(await violationsOn(page), []);
     await assertFits(page, 'the list');
     await follow(page.getByRole('link', { name: `Order ${order.id}` }));
     await page.getByText('For my <b>mother</b>').waitFor();
-    assert.deepEqual(await violationsOn(page), []);
     await assertFits(page, 'an order');
     const take = async (step: string, note: string) => {
       await page.getByLabel(step).check();
@@ -120,7 +118,6 @@ describe('holds and orders of a shelter', { skip: skipBrowser }, () => {
     await page.getByLabel('From now').selectOption('3 days');
     await follow(page.getByRole('button', { name: 'Extend the hold' }));
     assert.ok(Date.parse((await until())!) > Date.parse(before!) + 86_400_000);
-    assert.deepEqual(await violationsOn(page), []);
     await assertFits(page, 'a hold');
     await page.context().close();
     const etag = etagIn(await owner.open(path));
@@ -159,7 +156,6 @@ describe('holds and orders of a shelter', { skip: skipBrowser }, () => {
     const staff = await signedInAs(service, owner.accountId, 'staff');
     const page = await staff.newPage(browser, { viewport: { width: 390, height: 800 } });
     await page.goto(`${origin}/shelter/animals/${petId}/reservation`);
-    assert.deepEqual(await violationsOn(page), []);
     await assertFits(page, 'a reservation');
     await page.getByLabel('How long').selectOption('3 days');
     await page.getByLabel('For whom, and why').fill('The family of Sunday');
@@ -179,7 +175,6 @@ describe('holds and orders of a shelter', { skip: skipBrowser }, () => {
     await follow(page.getByRole('button', { name: 'Save' }));
     assert.equal(await status(), 'sold');
     await page.goto(`${origin}/shelter/animals/${petId}/history`);
-    assert.deepEqual(await violationsOn(page), []);
     await assertFits(page, 'a history');
     const told = (await page.locator('.timeline > li > strong').allInnerTexts()).join(', ');
     assert.equal(told, 'Added, Put on hold, No longer on hold, Ordered, Handed over');

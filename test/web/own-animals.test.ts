@@ -9,7 +9,7 @@ import { createPet, getPet, updatePet } from '../../src/store/pets/pets.ts';
 import { image } from '../support/photos.ts';
 import { type Reply, send, type TestService } from '../support/serving.ts';
 import { waitUntil } from '../support/wait-until.ts';
-import { assertFits, follow, serveInBrowser, skipBrowser, violationsOn } from './browser.ts';
+import { assertFits, follow, serveInBrowser, skipBrowser } from './browser.ts';
 import { signedIn, type Visitor } from './session.ts';
 
 const HOSTILE = '<script>alert(1)</script>"\'&amp;';
@@ -441,7 +441,6 @@ describe('the list of own animals', { skip: skipBrowser }, () => {
     const field = (name: string) => form.locator(`[name="${name}"]`);
     await edit('Rex').click();
     await field('status').waitFor();
-    assert.deepEqual(await violationsOn(page), []);
     await assertFits(page, 'the list with a form');
     await page.keyboard.press('Escape');
     assert.equal(await form.count(), 0);
