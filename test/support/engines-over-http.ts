@@ -1,6 +1,6 @@
 import { after, describe } from 'node:test';
 import type { EngineName } from '../../src/lib/storage/query.ts';
-import { createDatabase, migrateDatabase, withoutPostgres } from './engines.ts';
+import { createDatabase, migrateDatabase, TEMPLATE_SETTING, withoutPostgres } from './engines.ts';
 import { describeUnless } from './selection.ts';
 
 /** A storage engine that the service runs on. */
@@ -32,10 +32,9 @@ function postgres(): ServedEngine {
     name: 'postgres',
     async settings() {
       const made = await createDatabase();
-      const { url } = made;
       created.push(made);
-      await migrateDatabase(url);
-      return { PETSTORE_DATABASE_URL: url };
+      if (process.env[TEMPLATE_SETTING] === undefined) await migrateDatabase(made.url);
+      return { PETSTORE_DATABASE_URL: made.url };
     },
   };
 }

@@ -173,18 +173,24 @@ function postgres(): Engine {
 /** What the migrations write into a schema, read from the first one that this process opens. */
 let contents: Contents | undefined;
 
-/** Schemas in a database that is created with the first one. */
+/** Migrated schemas, two in each copy of the template, and empty schemas in the first copy. */
 function newSchemas() {
-  let database: ReturnType<typeof createDatabase> | undefined;
+  const databases: ReturnType<typeof createDatabase>[] = [];
   let migrated = 0;
   let empty = 0;
+  const inDatabase = async (index: number, schema: string): Promise<Schema> => {
+    databases[index] ??= createDatabase();
+    return { url: (await databases[index]).url, schema };
+  };
   return {
-    async create(options: { readonly empty?: boolean } = {}): Promise<Schema> {
-      database ??= createDatabase();
-      const schema = options.empty ? `empty_${++empty}` : (DEPLOYMENTS[migrated++] ?? `migrated_${migrated}`);
-      return { url: (await database).url, schema };
+    create(options: { readonly empty?: boolean } = {}): Promise<Schema> {
+      if (options.empty) return inDatabase(0, `empty_${++empty}`);
+      const index = migrated++;
+      return inDatabase(Math.floor(index / DEPLOYMENTS.length), DEPLOYMENTS[index % DEPLOYMENTS.length]!);
     },
-    remove: async () => (await database)?.remove(),
+    async remove() {
+      for (const database of databases) await (await database).remove();
+    },
   };
 }
 
@@ -210,7 +216,7 @@ function lentSchemas() {
   };
 }
 
-/** The schemas of the two deployments, which the template has. Further schemas are migrated when they are opened. */
+/** The schemas of the two deployments, which the template has. */
 const DEPLOYMENTS = ['public', 'petstore_staging'];
 
 /**
