@@ -95,4 +95,4 @@ function isForPrograms({ groups }: Catalog, path: string): boolean {
 }
 
 /** Guides about the pages alone. */
-const aboutPages: readonly string[] = ['people.md', 'first-day.md'];
+const aboutPages: readonly string[] = ['shelter.md', 'people.md', 'first-day.md'];

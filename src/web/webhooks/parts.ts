@@ -41,12 +41,13 @@ export async function onWebhook(visit: AccountVisit): Promise<WebhookVisit | und
   const on = onDeployment(visit);
   const id = idOf(visit.parameters['webhookId']);
   if (on === undefined || id === undefined) return undefined;
+  const webhook = await found(getWebhook(on.deployment.database, ownActor(visit), id));
+  if (webhook === undefined) return undefined;
   // Webhooks of an admin's account receive the events of all accounts.
   if (!includesScopes(visit.signedIn.scopes, [SCOPE])) {
     throw new Problem('role_not_allowed', 403, 'Only an owner of this account can open and change its webhooks.');
   }
-  const webhook = await found(getWebhook(on.deployment.database, ownActor(visit), id));
-  return webhook && { ...on, webhook };
+  return { ...on, webhook };
 }
 
 /** Returns the path of a page of webhooks on a deployment. @param part the path after that of the list */
