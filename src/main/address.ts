@@ -13,6 +13,7 @@ import type { PageRoute } from '../lib/http/server/pages.ts';
 import { anyOrigin, exposeHeaders, type PageContent } from '../lib/http/server/responses.ts';
 import { HttpServer } from '../lib/http/server/server.ts';
 import type { UploadSlots } from '../lib/http/server/upload-slots.ts';
+import type { ViewMount } from '../lib/http/server/view.ts';
 import type { Log } from '../lib/log.ts';
 import { LogThrottle } from '../lib/log-throttle.ts';
 import type { SharedBudget } from '../lib/shared-budget.ts';
@@ -33,6 +34,8 @@ import type { PageHandler } from '../web/serve.ts';
 export interface Service {
   readonly name: AddressName;
   readonly routes: readonly Route<Deployment>[];
+  /** Other interfaces to the deployment; absent on the message address. */
+  readonly views?: readonly ViewMount[];
   readonly database: Database;
   readonly authenticator: Authenticator;
   /** Returns the deployment for a caller's request to an operation. */
@@ -82,8 +85,8 @@ export class Address {
   #pages: PageHandler | undefined;
 
   constructor(service: Service, deps: AddressDeps) {
-    const { name, routes, authenticator, deploymentOf, loadPages } = service;
-    const { config, clock, proxies, bodies, forms, uploads, refusals, usage, accessLog, requestSpans } = deps;
+    const { name, routes, views = [], authenticator, deploymentOf, loadPages } = service;
+    const { config, proxies, bodies, forms, uploads, refusals, usage, accessLog, requestSpans } = deps;
     const requests = deps.monitor?.addAddress(name, () => this.#server.load());
     const prefix = name === 'messages' ? '' : PREFIX;
     this.prefix = prefix;
@@ -91,6 +94,7 @@ export class Address {
     this.#deps = deps;
     this.#server = new HttpServer<Deployment>({
       routes,
+      views,
       prefix,
       contextOf: deploymentOf,
       requireIfMatch: config.requireIfMatch,
@@ -100,9 +104,9 @@ export class Address {
       problemOf: (error, exchange) => this.#problemOf(error, exchange),
       onResponse(exchange, outcome) {
         requests?.record(outcome);
-        usage.record(prefix, exchange, outcome);
-        accessLog?.logRequest(name, prefix, exchange, outcome);
-        requestSpans?.endRequest(name, prefix, exchange, outcome);
+        usage.record(exchange, outcome);
+        accessLog?.logRequest(name, exchange, outcome);
+        requestSpans?.endRequest(name, exchange, outcome);
       },
       onPage(...page) {
         accessLog?.logPage(name, ...page);
@@ -117,7 +121,6 @@ export class Address {
       uploads,
       publicUrl: (port, tls) => publicUrlOf(config, name, port, tls),
       pagesUrl: tls => this.#pagesUrl(tls),
-      now: clock.now,
       expectedWaitMs: service.database.expectedWaitMs?.bind(service.database),
       pages: this.#documents(),
       ...(loadPages && {

@@ -38,6 +38,7 @@ import { photoPages } from '../web/photos/pages.ts';
 import type { Site } from '../web/site.ts';
 import { Address, type AddressDeps, type Service } from './address.ts';
 import { type AppOptions, type Databases, openResources, type Resources } from './resources.ts';
+import { viewsOf } from './views.ts';
 
 /** The services of one process. */
 export interface App {
@@ -213,24 +214,22 @@ function createAddresses(
   const monitor =
     config.metricsPort === undefined
       ? undefined
-      : new Monitor({
-          deployments: [...deployments.values()],
-          limiter,
-          bodies,
-          accessLog,
-          spans: tracing?.spans,
-          backups,
-        });
+      : createMonitor({ deployments, limiter, bodies, accessLog, tracing, backups });
   const metrics = monitor && new MetricsServer(async () => metricsText(allMetrics, await monitor.read()));
   resources.defer(() => metrics?.close());
   resources.defer(() => monitor?.close());
   const dayAlerts = { from: ALERT_FROM, note: usage.alerts.note.bind(usage.alerts) };
   const addresses = new Map<AddressName, Address>();
   const knownUrlOf = (name: AddressName, tls = false) => addresses.get(name)?.publicUrl(tls) ?? config.publicUrls[name];
-  const add = (service: Omit<Service, 'authenticator'>, accepted: readonly DeploymentName[]) => {
+  const add = (
+    service: Omit<Service, 'authenticator' | 'views'>,
+    accepted: readonly DeploymentName[],
+    deployment?: Deployment,
+  ) => {
     const baseUrlOf = (name: DeploymentName) => knownUrlOf(name)?.concat(PREFIX);
     const authenticator = new KeyAuthenticator({ keys, limiter, clock, deployments: accepted, dayAlerts, baseUrlOf });
-    addresses.set(service.name, new Address({ ...service, authenticator }, deps));
+    const views = deployment === undefined ? [] : viewsOf({ config, log, deployment, authenticator, limiter });
+    addresses.set(service.name, new Address({ ...service, authenticator, views }, deps));
   };
   const deps: AddressDeps = {
     ...{ config, clock, log, limiter, bodies, forms, uploads, monitor, accessLog, refusals, usage, knownUrlOf },
@@ -258,7 +257,7 @@ function createAddresses(
     const bounded = { ...deployment, database: sandboxDatabase(database, config.sandbox) };
     const deploymentOf: Service['deploymentOf'] = (caller, route) =>
       caller.sandbox && adds(route) ? bounded : deployment;
-    add({ name, routes, database, deploymentOf, documents, loadPages }, [name]);
+    add({ name, routes, database, deploymentOf, documents, loadPages }, [name], deployment);
   }
   if (config.ports.messages !== undefined) {
     // The message address accepts the keys of all deployments: the key determines the deployment of a message.
@@ -272,6 +271,15 @@ function createAddresses(
 /** Returns the public URL of the pages of accounts; `undefined` if this process does not serve them. */
 function pagesUrlOf(addresses: AddressMap, tls = false): string | undefined {
   return (addresses.get('production') ?? addresses.get('staging'))?.publicUrl(tls);
+}
+
+function createMonitor({
+  deployments,
+  tracing,
+  ...parts
+}: Pick<Parts, 'deployments' | 'limiter' | 'tracing' | 'backups'> &
+  Pick<AddressDeps, 'bodies' | 'accessLog'>): Monitor {
+  return new Monitor({ deployments: [...deployments.values()], spans: tracing?.spans, ...parts });
 }
 
 /** Starts listening, and returns the port of the metrics. If one address fails, no address listens afterwards. */

@@ -26,6 +26,9 @@ export interface Setting<T = unknown> {
   parse(text: string): T | undefined;
 }
 
+/** The interfaces of other pet services. */
+export const viewNames = ['petfinder', 'classic'] as const;
+
 type Group = Readonly<Record<string, Setting>>;
 
 const SERVICE_NAME_LENGTH_MAX = 100;
@@ -90,6 +93,14 @@ export const settingTree = {
       valid: 'a number from 0 to 1, like 0.1',
       parse: text => (/^(0|1|[01]?\.\d{1,9})$/.test(text) && Number(text) <= 1 ? Number(text) : undefined),
     },
+  },
+  views: {
+    name: 'PETSTORE_VIEWS',
+    description: 'The interfaces of other pet services that the server offers; an empty value offers none.',
+    default: viewNames.join(','),
+    emptyDisables: true,
+    valid: `a list of ${viewNames.join(' and ')}, separated by commas`,
+    parse: parseViews,
   },
   securityContact: {
     name: 'PETSTORE_SECURITY_CONTACT',
@@ -546,6 +557,13 @@ function parseContact(text: string): string | undefined {
 }
 
 /** Returns headers by their lower-case names. */
+function parseViews(text: string): readonly (typeof viewNames)[number][] | undefined {
+  const names = text.split(',').map(name => name.trim());
+  return names.every(name => (viewNames as readonly string[]).includes(name))
+    ? viewNames.filter(name => names.includes(name))
+    : undefined;
+}
+
 function parseHeaders(text: string): Readonly<Record<string, string>> | undefined {
   const headers: Record<string, string> = {};
   for (const pair of text.split(',')) {

@@ -261,6 +261,9 @@ export interface Route<Context> extends Operation<Context> {
   readonly tag: string;
 }
 
+/** The members of an operation that logs and metrics use. */
+export type LoggedRoute = Pick<Route<never>, 'operationId' | 'path' | 'query'>;
+
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** The members of a route that determine which headers it reads. */

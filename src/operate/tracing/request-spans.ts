@@ -51,8 +51,8 @@ export class RequestSpans implements RequestContext {
     this.#tracer.within(this.#spans.get(request), work);
   }
 
-  /** Ends the span of a request of the API. @param prefix the prefix of the API's paths */
-  endRequest(deployment: string, prefix: string, exchange: Exchange, { route, status, code }: RequestOutcome): void {
+  /** Ends the span of a request of the API or of a view. */
+  endRequest(deployment: string, exchange: Exchange, { route, prefix, status, code }: RequestOutcome): void {
     const path = route && shownPath({ ...exchange, prefix, route });
     this.#end(deployment, exchange, {
       ...{ path, status, code },

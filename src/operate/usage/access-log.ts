@@ -34,8 +34,8 @@ export class AccessLog {
     return this.#writer.dropped;
   }
 
-  /** Logs a request of the API. @param prefix the prefix of the API's paths */
-  logRequest(deployment: string, prefix: string, exchange: Exchange, { route, status, code }: RequestOutcome): void {
+  /** Logs a request of the API or of a view. */
+  logRequest(deployment: string, exchange: Exchange, { route, prefix, status, code }: RequestOutcome): void {
     const path = route && shownPath({ ...exchange, prefix, route });
     const entry = { path, operation: route?.operationId, keyId: exchange.caller?.keyId, status, code };
     this.#log(deployment, exchange, entry);

@@ -237,6 +237,7 @@ onEachEngine(engine => {
           search: '',
           parameters: {},
           route: listPets,
+          prefix: '/v1',
           status: 200,
           code: '',
           durationMs: 0,
@@ -248,7 +249,7 @@ onEachEngine(engine => {
           ...sent,
           ...request,
         };
-        recorder.record('/v1', exchange as unknown as Exchange, exchange as RequestOutcome);
+        recorder.record(exchange as unknown as Exchange, exchange as RequestOutcome);
       },
       hours: (keyId?: string) => usageByHour(database, { ...range, keyId }),
       keys: () => usageByKey(database, range),

@@ -77,11 +77,8 @@ export class UsageRecorder {
     this.alerts = new UsageAlerts(deps.database);
   }
 
-  /**
-   * Records the response to a request. Does nothing for callers without a valid key. @param prefix the prefix of the
-   * API's paths
-   */
-  record(prefix: string, exchange: Exchange, outcome: RequestOutcome): void {
+  /** Records the response to a request. Does nothing for callers without a valid key. */
+  record(exchange: Exchange, outcome: RequestOutcome): void {
     const { caller } = exchange;
     if (caller === undefined) return;
     const now = this.#deps.clock.now();
@@ -89,7 +86,6 @@ export class UsageRecorder {
       const { request, path, parameters, search, requestId } = exchange;
       const line = {
         caller,
-        prefix,
         method: request.method!,
         path,
         parameters,
@@ -239,7 +235,6 @@ const countNames = Object.keys(noRequests) as (keyof typeof noRequests)[];
 /** A request that waits to be written. It keeps no reference to the connection. */
 interface Line extends RequestOutcome {
   readonly caller: Caller;
-  readonly prefix: string;
   readonly method: string;
   readonly path: string;
   readonly parameters: Exchange['parameters'];

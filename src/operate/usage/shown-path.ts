@@ -1,8 +1,8 @@
-import type { Route } from '../../lib/http/route.ts';
+import type { LoggedRoute } from '../../lib/http/route.ts';
 
 /** The parts of a request that determine its shown path. */
 interface SentPath {
-  readonly route: Pick<Route<never>, 'path' | 'query'>;
+  readonly route: Pick<LoggedRoute, 'path' | 'query'>;
   /** The prefix of the path of the route: `/v1`, or ''. */
   readonly prefix: string;
   /** The decoded path parameters. */

@@ -61,6 +61,10 @@ export class BoundRoute<Context> {
   readonly route: Route<Context>;
   /** Whether to read the body of requests, even if the operation ignores it. */
   readonly takesBody: boolean;
+  /** The scope, if callers need nothing else until the operation is removed. */
+  readonly scopeAlone: string | undefined;
+  /** When the operation is removed, in milliseconds since the Unix epoch. */
+  readonly sunset: number;
   readonly #options: BindingOptions<Context>;
   readonly #parameters: readonly BoundParameter[];
   readonly #query: QueryReader;
@@ -79,6 +83,8 @@ export class BoundRoute<Context> {
     }
     this.route = route;
     this.takesBody = route.method !== 'GET';
+    this.sunset = route.deprecation?.sunset.getTime() ?? Number.POSITIVE_INFINITY;
+    this.scopeAlone = route.notInSandbox === undefined ? route.access.scope : undefined;
     this.#options = options;
     this.#parameters = Object.entries(route.parameters ?? {}).map(([name, parameter]) => ({
       ...parameter,
@@ -93,6 +99,25 @@ export class BoundRoute<Context> {
     const { since, sunset, successor = '' } = route.deprecation ?? {};
     this.#deprecation = since ? ['Deprecation', `@${since.getTime() / 1000}`, 'Sunset', sunset!.toUTCString()] : [];
     this.#successor = successor.split(/\{(\w+)\}/);
+  }
+
+  /**
+   * Returns the reason why the route is closed for a caller; `undefined` if it is open.
+   * @param now milliseconds since the Unix epoch
+   */
+  refusalOf(caller: Caller, now: number): Problem | undefined {
+    const { access, deprecation, operationId, notInSandbox } = this.route;
+    if (now >= this.sunset) {
+      return new Problem('operation_removed', 410, `${operationId} was removed. ${deprecation!.instead}`);
+    }
+    if (notInSandbox !== undefined && caller.sandbox) {
+      const message = `A trial key cannot ${notInSandbox}. Create an account (the Free plan is enough) and use one of its keys.`;
+      return new Problem('not_in_sandbox', 403, message);
+    }
+    if (access.scope !== undefined && !caller.scopes.has(access.scope)) {
+      return new Problem('insufficient_scope', 403, `The API key lacks the scope ${access.scope}.`);
+    }
+    return undefined;
   }
 
   /** Returns the headers of every response of a deprecated route. */

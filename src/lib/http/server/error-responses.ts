@@ -33,12 +33,25 @@ export interface RefusedRequest {
   readonly traceId?: string | undefined;
 }
 
+/** Clients that retry at different times cause no new peak. */
+const RETRY_SECONDS = ['1', '2', '3'];
+
 /** Writes the error responses of a server, also those to requests that never reach a route. */
 export class ErrorResponses {
   readonly #options: ErrorOptions;
+  readonly #overloads: readonly Problem[];
 
   constructor(options: ErrorOptions) {
     this.#options = options;
+    this.#overloads = RETRY_SECONDS.map(seconds => this.problem('overloaded', ['Retry-After', seconds]));
+  }
+
+  /**
+   * Returns one of a few problems for requests that are rejected because of overload. Creating one per request would add
+   * a twelfth to the time of the response.
+   */
+  overloaded(): Problem {
+    return this.#overloads[Math.floor(Math.random() * RETRY_SECONDS.length)]!;
   }
 
   /** Returns the problem with the status and message of the catalogue. */
@@ -69,18 +82,24 @@ export class ErrorResponses {
     const tls = this.isTls(request);
     const common = (tls ? headersOverTls : headersOverHttp).api;
     const own = ['X-Request-Id', requestId].concat(problem.headers, headers);
+    const { status } = problem;
+    this.report({ request, requestId }, problem, key);
+    if (wantsProblemJson(request.headers.accept)) {
+      const bytes = JSON.stringify(problemBody(problem, this.#options.pagesUrl(tls), requestId));
+      writeResponse(response, { status, contentType: 'application/problem+json', bytes }, own, common);
+    } else {
+      writeResponse(response, { status, bytes: JSON.stringify(errorBody(problem)) }, own, common);
+    }
+  }
+
+  /** Reports an error response, also as a refused request if it is a 401 or 403 for an existing key. */
+  report({ request, requestId }: Pick<Exchange, 'request' | 'requestId'>, problem: Problem, key?: KeyOwner): void {
     const { status, code } = problem;
     this.#options.onError?.(code);
     if (key !== undefined && (status === 401 || status === 403)) {
       const { traceId } = parseTraceparent(request.headers['traceparent']) ?? {};
       const { onRefused, proxies } = this.#options;
       onRefused?.(key, { code, address: clientAddress(request, proxies), requestId, traceId });
-    }
-    if (wantsProblemJson(request.headers.accept)) {
-      const bytes = JSON.stringify(problemBody(problem, this.#options.pagesUrl(tls), requestId));
-      writeResponse(response, { status, contentType: 'application/problem+json', bytes }, own, common);
-    } else {
-      writeResponse(response, { status, bytes: JSON.stringify(errorBody(problem)) }, own, common);
     }
   }
 

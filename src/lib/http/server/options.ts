@@ -1,15 +1,18 @@
 import type { IncomingMessage } from 'node:http';
-import type { Route } from '../route.ts';
+import type { LoggedRoute, Route } from '../route.ts';
 import type { BindingOptions } from './bound-route.ts';
 import type { ErrorOptions } from './error-responses.ts';
 import type { Exchange } from './exchange.ts';
 import type { ShedReason } from './load-shedder.ts';
 import type { PageOptions } from './pages.ts';
+import type { ViewMount } from './view.ts';
 
-/** The response to a request of the API. */
+/** The response to a request of the API or of a view. */
 export interface RequestOutcome {
   /** Absent if no operation has the path, or none has the method. */
-  readonly route: Route<never> | undefined;
+  readonly route: LoggedRoute | undefined;
+  /** The prefix of the path of the route: `/v1`, or ''. */
+  readonly prefix: string;
   readonly status: number;
   /** The error code; '' for a success. */
   readonly code: string;
@@ -39,6 +42,8 @@ export interface ServerLoad {
 /** The routes of an HTTP server, and the functions that it calls. */
 export interface HttpServerOptions<Context> extends BindingOptions<Context>, ErrorOptions, PageOptions {
   readonly routes: readonly Route<Context>[];
+  /** Other interfaces, each below its own prefix. */
+  readonly views?: readonly ViewMount[];
   /**
    * Returns the public address, without the prefix and without a trailing slash.
    * @param port the port that the server listens on
@@ -47,12 +52,10 @@ export interface HttpServerOptions<Context> extends BindingOptions<Context>, Err
   publicUrl(port: number, tls: boolean): string;
   /** Returns how long a new request will probably wait for the database, in milliseconds. */
   readonly expectedWaitMs?: (() => number) | undefined;
-  /** Called after each response of the API. It must be quick, and keep no part of the exchange except its texts. */
+  /** Called after each response of the API and of views. It must be quick, and keep no part of the exchange except its texts. */
   onResponse?(exchange: Exchange, outcome: RequestOutcome): void;
   /** Absent without traces. */
   readonly requestContext?: RequestContext | undefined;
-  /** Returns the time in milliseconds since the Unix epoch. */
-  now(): number;
   /** Overrides of {@link defaultLimits}. */
   readonly limits?: Partial<ConnectionLimits>;
 }

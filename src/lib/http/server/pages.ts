@@ -1,16 +1,15 @@
 import type { IncomingMessage } from 'node:http';
 import type { MaybePromise } from '../../maybe-promise.ts';
-import type { SharedBudget } from '../../shared-budget.ts';
 import { Problem } from '../problem.ts';
 import { prefersHtml } from './accept.ts';
 import { clientAddress, type TrustedProxies } from './client-address.ts';
 import type { ErrorResponses } from './error-responses.ts';
 import type { Exchange } from './exchange.ts';
 import { ENVELOPE_BYTES_MAX, type FileForm, readFileForm } from './multipart.ts';
-import { type Read, readBody } from './read-body.ts';
 import { type PageContent, writePage } from './responses.ts';
 import { readUpload } from './upload.ts';
 import type { UploadClient, UploadSlots } from './upload-slots.ts';
+import { type BodyBudgets, WholeBody } from './whole-body.ts';
 
 /** A page outside the API, or the target of one of its forms. It needs no key. */
 export interface PageRoute {
@@ -64,7 +63,7 @@ export interface FileLimits {
 }
 
 /** The options of pages. */
-export interface PageOptions {
+export interface PageOptions extends BodyBudgets {
   /** The pages outside the API that are served from the start. */
   readonly pages: readonly PageRoute[];
   /** Returns the other pages. Called at the first request for such a page; repeated if it failed. */
@@ -72,10 +71,6 @@ export interface PageOptions {
   /** The slots of uploads, which several servers can share. */
   readonly uploads: UploadSlots;
   readonly proxies: TrustedProxies;
-  /** Limits the memory for bodies, by account; several servers can share it. */
-  readonly bodies: SharedBudget<number>;
-  /** Shares the part for forms between visitors without an account. */
-  readonly forms: SharedBudget<string>;
   /** Converts an error of a route or a page, and logs details that callers must not see. */
   problemOf(error: unknown, exchange: Exchange): Problem;
   /** Returns the HTML page that shows a problem to a browser. */
@@ -97,8 +92,6 @@ interface PageRouter {
 
 /** The largest form, in bytes, of pages that set no other limit. */
 const FORM_BYTES_MAX = 64 * 1024;
-/** All visitors without an account share one account of the budget of bodies. */
-const VISITORS = 0;
 const noForm = new URLSearchParams();
 
 /** Serves the pages of an address, and its responses to requests for paths that do not exist. */
@@ -225,41 +218,18 @@ export class PageServer {
     return { fields, file: file && upTo(fileBytesMax, file, () => errorOf('body_too_large')) };
   }
 
-  async #readForm(
-    { request, response }: Exchange,
-    client: string,
-    bytesMax = FORM_BYTES_MAX,
-  ): Promise<URLSearchParams> {
-    const { 'content-length': declared, 'content-type': type = '', 'transfer-encoding': encoding } = request.headers;
+  async #readForm(exchange: Exchange, client: string, bytesMax = FORM_BYTES_MAX): Promise<URLSearchParams> {
+    const {
+      'content-length': declared,
+      'content-type': type = '',
+      'transfer-encoding': encoding,
+    } = exchange.request.headers;
     if (encoding === undefined && (declared === undefined || declared === '0')) return noForm;
     if (!/^\s*application\/x-www-form-urlencoded\s*(;|$)/i.test(type)) {
       throw new Problem('invalid_content_type', 400, 'Send the form as application/x-www-form-urlencoded.');
     }
-    const { bodies, forms } = this.#options;
-    let reserved = 0;
-    const { promise, resolve, reject } = Promise.withResolvers<string>();
-    const reserve = (bytes: number) => {
-      if (!forms.reserve(client, bytes)) return false;
-      const isReserved = bodies.reserve(VISITORS, bytes);
-      if (isReserved) reserved += bytes;
-      else forms.release(client, bytes);
-      return isReserved;
-    };
-    const done = (read: Read) => {
-      if ('bytes' in read) resolve(read.bytes.toString('utf8'));
-      else if (read.error === 'body_too_large')
-        reject(new Problem(read.error, 413, `The form is larger than ${bytesMax / 1024} KiB.`));
-      else reject(this.#errors.problem(read.error, read.error === 'overloaded' ? ['Retry-After', '1'] : []));
-    };
-    readBody(request, response, declared, reserve, done, bytesMax);
-    try {
-      return new URLSearchParams(await promise);
-    } finally {
-      if (reserved > 0) {
-        forms.release(client, reserved);
-        bodies.release(VISITORS, reserved);
-      }
-    }
+    using body = new WholeBody(this.#options, client);
+    return new URLSearchParams((await body.read(exchange, bytesMax, this.#errors)).toString('utf8'));
   }
 }
 

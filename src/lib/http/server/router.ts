@@ -1,13 +1,15 @@
 import createRouter, { type HTTPMethod } from 'find-my-way';
 import type { Route } from '../route.ts';
 import type { PageRoute } from './pages.ts';
+import type { ViewMount } from './view.ts';
 
 interface Target<R> {
   readonly route?: R | undefined;
   readonly page?: PageRoute | undefined;
+  readonly view?: ViewMount | undefined;
 }
 
-/** The route or page at a path, if any, with the decoded path parameters. */
+/** The route, page or view at a path, if any, with the decoded path parameters. */
 export interface Found<R> extends Target<R> {
   /** Whether the percent-encoding of the path is broken. */
   readonly isMalformed: boolean;
@@ -17,6 +19,7 @@ export interface Found<R> extends Target<R> {
 /** Finds routes and pages by method and path. Paths may end with a slash, and may be percent-encoded. */
 export class Router<R extends { readonly route: Pick<Route<never>, 'method' | 'path'> }> {
   readonly #prefix: string;
+  readonly #views: readonly ViewMount[];
   readonly #router = createRouter({
     ignoreTrailingSlash: true,
     // Header size is limited already.
@@ -24,8 +27,14 @@ export class Router<R extends { readonly route: Pick<Route<never>, 'method' | 'p
     onBadUrl: ignore,
   });
 
-  constructor(prefix: string, routes: readonly R[], pages: readonly PageRoute[]) {
+  constructor(
+    prefix: string,
+    routes: readonly R[],
+    pages: readonly PageRoute[] = [],
+    views: readonly ViewMount[] = [],
+  ) {
     this.#prefix = prefix;
+    this.#views = views;
     for (const route of routes) this.#add(route.route.method, prefix + route.route.path, { route });
     this.addPages(pages);
   }
@@ -41,7 +50,7 @@ export class Router<R extends { readonly route: Pick<Route<never>, 'method' | 'p
 
   find(method: string, path: string): Found<R> {
     const found = this.#router.find(method as 'GET', path);
-    if (found === null) return nothing;
+    if (found === null) return this.#findView(path);
     const target = found.store as Target<R> | null;
     return {
       route: target?.route,
@@ -49,6 +58,11 @@ export class Router<R extends { readonly route: Pick<Route<never>, 'method' | 'p
       isMalformed: target === null,
       parameters: found.params as Found<R>['parameters'],
     };
+  }
+
+  #findView(path: string): Found<never> {
+    const view = this.#views.find(({ prefix }) => isBelow(prefix, path));
+    return view === undefined ? nothing : { ...nothing, view };
   }
 
   methodsOf(path: string): string[] {
@@ -71,8 +85,7 @@ export class Router<R extends { readonly route: Pick<Route<never>, 'method' | 'p
    */
   isInApi(path: string): boolean {
     if (this.#prefix === '') return this.find('GET', path).page === undefined;
-    const decoded = decodePath(path);
-    return decoded === this.#prefix || decoded.startsWith(`${this.#prefix}/`);
+    return isBelow(this.#prefix, decodePath(path));
   }
 }
 
@@ -82,6 +95,10 @@ const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 /** The handler of every path, which is never called: the server only looks up routes. */
 function ignore(): void {}
+
+function isBelow(prefix: string, path: string): boolean {
+  return path.startsWith(prefix) && (path.length === prefix.length || path[prefix.length] === '/');
+}
 
 function decodePath(path: string): string {
   try {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Problem } from '../problem.ts';
+import type { Problem } from '../problem.ts';
 import type { ResponseWriter } from '../route.ts';
 import type { AuthenticationResult, KeyOwner } from './authenticator.ts';
 import { BodyReceiver, type ReceivedBody } from './body-receiver.ts';
@@ -28,10 +28,9 @@ import {
 } from './responses.ts';
 import { type RoutedExchange, routedExchange } from './routed-exchange.ts';
 import { Router } from './router.ts';
+import { ViewServer } from './views.ts';
 
 const noHeaders: readonly string[] = [];
-/** Clients that retry at different times cause no new peak. */
-const RETRY_SECONDS = ['1', '2', '3'];
 
 /**
  * Serves routes and pages on one address.
@@ -47,14 +46,10 @@ export class HttpServer<Context> {
   readonly #connections: Connections;
   readonly #errors: ErrorResponses;
   readonly #pages: PageServer;
+  readonly #views: ViewServer<Context>;
   readonly #bodies: BodyReceiver<Context>;
   readonly #streams = new Set<ResponseWriter>();
   readonly #shedder: LoadShedder;
-  /**
-   * The errors of requests that are rejected because of overload. Creating one per request would add a twelfth to the
-   * time of the response.
-   */
-  readonly #overloads: readonly Problem[];
   #listener: Listener | undefined;
   #publicUrls = { plain: '', tls: '' };
   #isClosing = false;
@@ -67,10 +62,11 @@ export class HttpServer<Context> {
     this.#options = options;
     this.#errors = new ErrorResponses(options);
     const routes = options.routes.map(route => new BoundRoute(route, options));
-    this.#router = new Router(options.prefix, routes, options.pages);
+    this.#router = new Router(options.prefix, routes, options.pages, options.views);
     this.#pages = new PageServer(options, this.#errors, this.#router);
+    const connectionHeaders = () => this.#connectionHeaders;
+    this.#views = new ViewServer({ options, errors: this.#errors, routes, connectionHeaders });
     this.#shedder = new LoadShedder({ expectedWaitMs: options.expectedWaitMs });
-    this.#overloads = RETRY_SECONDS.map(seconds => this.#errors.problem('overloaded', ['Retry-After', seconds]));
     const limits = { ...defaultLimits, ...options.limits };
     this.#server = createLimitedServer(limits);
     const { requestContext } = options;
@@ -141,10 +137,11 @@ export class HttpServer<Context> {
       publicUrls: this.#publicUrls,
     });
     this.#lastRequestMs = exchange.receivedMs;
-    const { route, page, isMalformed } = exchange.found;
+    const { route, page, view, isMalformed } = exchange.found;
     if (isMalformed || !isWellFormed(request)) this.#rejectMalformed(exchange);
     else if (page !== undefined) this.#pages.serve(exchange, page, this.#connectionHeaders);
-    else if (route === undefined && !this.#router.isInApi(exchange.path)) this.#receiveOutside(exchange);
+    else if (route === undefined && view === undefined && !this.#router.isInApi(exchange.path))
+      this.#receiveOutside(exchange);
     else if (this.#isClosing) this.#rejectClosing(exchange);
     else {
       const decision = this.#shedder.admit(exchange.receivedMs, () => this.#connections.lastPause(request.socket));
@@ -184,7 +181,11 @@ export class HttpServer<Context> {
 
   /** Responds to a preflight, or checks the caller's key and counts the request. */
   #start(exchange: RoutedExchange<Context>): void {
-    const { request } = exchange;
+    const { request, found } = exchange;
+    if (found.view !== undefined) {
+      void this.#views.serve(found.view, exchange);
+      return;
+    }
     if (request.method === 'OPTIONS' && isPreflight(request)) {
       writePreflight(exchange, this.#errors.addressHeaders(request).concat(this.#connectionHeaders));
       return;
@@ -227,18 +228,12 @@ export class HttpServer<Context> {
       this.#reject(exchange, this.#notFound(exchange.path));
       return;
     }
-    exchange.countedAt = result.countedAt;
-    const { access, deprecation, operationId, notInSandbox } = route.route;
-    if (deprecation !== undefined && this.#options.now() >= deprecation.sunset.getTime()) {
-      const message = `${operationId} was removed. ${deprecation.instead}`;
-      this.#reject(exchange, new Problem('operation_removed', 410, message));
-    } else if (notInSandbox !== undefined && result.caller.sandbox) {
-      const message = `A trial key cannot ${notInSandbox}. Create an account (the Free plan is enough) and use one of its keys.`;
-      this.#reject(exchange, new Problem('not_in_sandbox', 403, message));
-    } else if (access.scope !== undefined && !result.caller.scopes.has(access.scope)) {
-      const message = `The API key lacks the scope ${access.scope}.`;
-      this.#reject(exchange, new Problem('insufficient_scope', 403, message));
-    } else if (route.takesBody) {
+    const { caller, countedAt } = result;
+    exchange.countedAt = countedAt;
+    const isOpen = countedAt < route.sunset && caller.scopes.has(route.scopeAlone!);
+    const refusal = isOpen ? undefined : route.refusalOf(caller, countedAt);
+    if (refusal !== undefined) this.#reject(exchange, refusal);
+    else if (route.takesBody) {
       this.#bodies.receive(exchange, route, received => this.#handle(exchange, route, received));
     } else this.#handle(exchange, route, {});
   }
@@ -301,7 +296,11 @@ export class HttpServer<Context> {
   }
 
   #reject(exchange: RoutedExchange<Context>, problem: Problem, key: KeyOwner | undefined = exchange.caller): void {
-    const { route } = exchange.found;
+    const { route, view } = exchange.found;
+    if (view !== undefined) {
+      void this.#views.reject(view, exchange, problem);
+      return;
+    }
     const ofRoute = route?.route.deprecation === undefined ? noHeaders : route.deprecationHeaders(exchange);
     this.#errors.write(exchange, problem, exchange.headers.concat(ofRoute, this.#connectionHeaders), key);
     this.#finish(exchange, problem.status, problem.code);
@@ -321,7 +320,7 @@ export class HttpServer<Context> {
   /** Rejects a request before any work for it, even before its key is checked. */
   #rejectOverloaded(exchange: RoutedExchange<Context>): void {
     exchange.headers = this.#errors.addressHeaders(exchange.request);
-    this.#reject(exchange, this.#overloads[Math.floor(Math.random() * RETRY_SECONDS.length)]!);
+    this.#reject(exchange, this.#errors.overloaded());
   }
 
   #rejectClosing(exchange: RoutedExchange<Context>): void {
@@ -345,6 +344,7 @@ export class HttpServer<Context> {
   #finish(exchange: RoutedExchange<Context>, status: number, code = ''): void {
     if (exchange.bodyBytes > 0) this.#bodies.release(exchange);
     const route = exchange.found.route?.route;
-    this.#options.onResponse?.(exchange, { route, status, code, durationMs: performance.now() - exchange.receivedMs });
+    const durationMs = performance.now() - exchange.receivedMs;
+    this.#options.onResponse?.(exchange, { route, prefix: this.#options.prefix, status, code, durationMs });
   }
 }

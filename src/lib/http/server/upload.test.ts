@@ -75,7 +75,6 @@ describe('an upload', () => {
     uploads: new UploadSlots({ totals: { files: 8 }, maxOf: () => 2, networkOf: address => address }),
     publicUrl: () => 'http://service.example',
     pagesUrl: () => 'http://service.example',
-    now: () => Date.now(),
     pages: [],
     errorPage: ({ status }) => ({ status, bytes: '' }),
     limits: { headersMs: 100, requestMs: REQUEST_MS, checkMs: 20 },

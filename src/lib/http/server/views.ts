@@ -1,0 +1,206 @@
+import type { Problem } from '../problem.ts';
+import type { KeyOwner } from './authenticator.ts';
+import type { BoundRoute } from './bound-route.ts';
+import { clientAddress } from './client-address.ts';
+import type { ErrorResponses } from './error-responses.ts';
+import type { Exchange } from './exchange.ts';
+import type { HttpServerOptions } from './options.ts';
+import { isPreflight } from './request-target.ts';
+import { type EncodedResponse, headersOverHttp, headersOverTls, writePreflight, writeResponse } from './responses.ts';
+import { Router } from './router.ts';
+import type { HttpView, OperationCall, ViewMount, ViewOperation, ViewRequest, ViewResponse } from './view.ts';
+import { WholeBody } from './whole-body.ts';
+
+/** A view that is loaded, with its router. */
+interface LoadedView {
+  readonly view: HttpView;
+  readonly router: Router<{ readonly route: ViewOperation }>;
+}
+
+/** A request below the prefix of a view, with the server's findings so far. */
+interface ViewExchange extends Exchange, LoadedView {
+  readonly prefix: string;
+  readonly operation: ViewOperation | undefined;
+  readonly incoming: ViewRequest;
+}
+
+/** The parts of a server that its views use. */
+interface ViewServerDeps<Context> {
+  readonly options: HttpServerOptions<Context>;
+  readonly errors: ErrorResponses;
+  readonly routes: readonly BoundRoute<Context>[];
+  /** Returns the headers that determine whether the connection stays open. */
+  connectionHeaders(): readonly string[];
+}
+
+const noBytes = Buffer.alloc(0);
+
+/** Serves the views of an address. */
+export class ViewServer<Context> {
+  readonly #deps: ViewServerDeps<Context>;
+  readonly #loading = new Map<ViewMount, Promise<LoadedView>>();
+
+  constructor(deps: ViewServerDeps<Context>) {
+    this.#deps = deps;
+  }
+
+  /** Responds to a request below the prefix of a view. Never rejects. */
+  async serve(mount: ViewMount, received: Exchange): Promise<void> {
+    let exchange: ViewExchange | undefined;
+    try {
+      exchange = this.#exchangeOf(mount, received, await this.#load(mount));
+      await this.#serve(exchange);
+    } catch (error) {
+      const problem = this.#deps.options.problemOf(error, received);
+      if (exchange === undefined) this.#rejectUnloaded(mount, received, problem);
+      else await this.#reject(exchange, problem);
+    }
+  }
+
+  /** Rejects a request before any work for it. */
+  async reject(mount: ViewMount, received: Exchange, problem: Problem): Promise<void> {
+    const loaded = await this.#loading.get(mount)?.catch(() => undefined);
+    if (loaded === undefined) this.#rejectUnloaded(mount, received, problem);
+    else await this.#reject(this.#exchangeOf(mount, received, loaded), problem);
+  }
+
+  #load(mount: ViewMount): Promise<LoadedView> {
+    const loading = this.#loading.getOrInsertComputed(mount, async () => {
+      const view = await mount.load();
+      return {
+        view,
+        router: new Router(
+          mount.prefix,
+          view.operations.map(route => ({ route })),
+        ),
+      };
+    });
+    loading.catch(() => this.#loading.delete(mount));
+    return loading;
+  }
+
+  #exchangeOf({ prefix }: ViewMount, received: Exchange, { view, router }: LoadedView): ViewExchange {
+    const { request, path, search, requestId, publicUrl } = received;
+    const { route, parameters } = router.find(request.method!, path);
+    const incoming: ViewRequest = {
+      ...{ path, parameters, search, requestId, publicUrl },
+      method: request.method!,
+      header(name) {
+        const value = request.headers[name];
+        return Array.isArray(value) ? value.join(', ') : value;
+      },
+      address: () => clientAddress(request, this.#deps.options.proxies),
+    };
+    return { ...received, prefix, parameters, view, router, operation: route?.route, incoming };
+  }
+
+  async #serve(exchange: ViewExchange): Promise<void> {
+    const { request, view, operation, incoming } = exchange;
+    const { options, errors } = this.#deps;
+    const refused = view.refuse?.(incoming);
+    if (refused !== undefined) await this.#reject(exchange, refused);
+    else if (request.method === 'OPTIONS' && isPreflight(request)) {
+      writePreflight(exchange, errors.addressHeaders(request).concat(this.#deps.connectionHeaders()));
+    } else {
+      // The address of a connection is unknown once it is closed.
+      exchange.address = incoming.address();
+      const { authorization } = request.headers;
+      const authenticated = await (operation?.authenticate?.(incoming) ??
+        options.authenticator.authenticate({ authorization, address: incoming.address }));
+      exchange.headers = authenticated.headers;
+      if ('visitor' in authenticated) await this.#handle(exchange, authenticated.visitor);
+      else {
+        exchange.caller = authenticated.caller;
+        if (!authenticated.authenticated) await this.#reject(exchange, authenticated.problem, authenticated.refused);
+        else {
+          exchange.countedAt = authenticated.countedAt;
+          await this.#handle(exchange, authenticated.caller.accountId);
+        }
+      }
+    }
+  }
+
+  /** @param owner the account or network whose memory the body uses */
+  async #handle(exchange: ViewExchange, owner: number | string): Promise<void> {
+    const { operation, incoming, caller } = exchange;
+    const { options, errors } = this.#deps;
+    if (operation === undefined) {
+      await this.#reject(exchange, this.#notFound(exchange));
+      return;
+    }
+    const { bytesMax } = operation;
+    using body = new WholeBody(options, owner);
+    const bytes = bytesMax === undefined ? noBytes : await body.read(exchange, bytesMax, errors);
+    const call = (operationId: string, request: OperationCall) => this.#call(exchange, operationId, request);
+    const response = await operation.handle({ ...incoming, caller, body: bytes, call });
+    exchange.caller ??= response.caller;
+    this.#respond(exchange, response);
+  }
+
+  async #call(
+    { requestId, publicUrl, caller, countedAt, address, request: { headers, socket } }: ViewExchange,
+    operationId: string,
+    { path = {}, query = {}, headers: own = {}, body }: OperationCall,
+  ): Promise<EncodedResponse> {
+    const route = this.#deps.routes.find(({ route }) => route.operationId === operationId)!;
+    const refusal = route.refusalOf(caller!, countedAt);
+    if (refusal !== undefined) throw refusal;
+    const text = new URLSearchParams(query).toString();
+    const filled = route.route.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(path[name]!));
+    const sent = {
+      ...(headers['traceparent'] !== undefined && { traceparent: headers['traceparent'] }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...own,
+    };
+    const incoming = {
+      ...{ requestId, publicUrl, caller, address, parameters: path },
+      request: { headers: sent, socket },
+      path: this.#deps.options.prefix + filled,
+      search: text === '' ? '' : `?${text}`,
+    };
+    return await route.handle(incoming, body === undefined ? undefined : Buffer.from(JSON.stringify(body)));
+  }
+
+  #notFound({ router, path }: ViewExchange): Problem {
+    const allowed = router.methodsOf(path);
+    if (allowed.length === 0) return this.#deps.errors.problem('route_not_found');
+    return this.#deps.errors.problem('method_not_allowed', ['Allow', allowed.join(', ')]);
+  }
+
+  /** Rejects a request. Rejected for lack of capacity, it does not count against the plan of its caller. */
+  async #reject(exchange: ViewExchange, problem: Problem, key: KeyOwner | undefined = exchange.caller): Promise<void> {
+    const { view, incoming, caller } = exchange;
+    const { options, errors } = this.#deps;
+    if (problem.code === 'overloaded' && caller !== undefined) {
+      exchange.headers = await Promise.try(() => options.authenticator.uncount(caller, exchange.countedAt)).catch(
+        // The request stays counted, as the rate limit headers show.
+        () => exchange.headers,
+      );
+    } else if (exchange.headers.length === 0) exchange.headers = errors.addressHeaders(exchange.request);
+    errors.report(exchange, problem, key);
+    const response = view.problemResponse(problem, incoming);
+    this.#respond(exchange, {
+      ...response,
+      code: problem.code,
+      headers: problem.headers.concat(response.headers ?? []),
+    });
+  }
+
+  #respond(exchange: ViewExchange, { status, code = '', contentType, bytes, headers = [] }: ViewResponse): void {
+    const { response, requestId, tls, prefix, operation, receivedMs } = exchange;
+    const own = ['X-Request-Id', requestId].concat(exchange.headers, headers, this.#deps.connectionHeaders());
+    const content = contentType === undefined ? { status, bytes } : { status, bytes, contentType };
+    writeResponse(response, content, own, (tls ? headersOverTls : headersOverHttp).api);
+    const durationMs = performance.now() - receivedMs;
+    this.#deps.options.onResponse?.(exchange, { route: operation, prefix, status, code, durationMs });
+  }
+
+  #rejectUnloaded({ prefix }: ViewMount, exchange: Exchange, problem: Problem): void {
+    const { errors, options } = this.#deps;
+    const headers = errors.addressHeaders(exchange.request).concat(this.#deps.connectionHeaders());
+    errors.write(exchange, problem, headers);
+    const durationMs = performance.now() - exchange.receivedMs;
+    const { status, code } = problem;
+    options.onResponse?.(exchange, { route: undefined, prefix, status, code, durationMs });
+  }
+}
