@@ -11,6 +11,8 @@ import { metricGroups } from '../../src/operate/metrics/metrics.ts';
 import { routes } from '../../src/views/api.ts';
 import { recordedResponses, responsesFile, sendExamples } from '../support/examples.ts';
 import { referencePage } from './reference-page.ts';
+import { builtSdk } from './sdk-build.ts';
+import { sdkSources } from './sdk-source.ts';
 
 /** Returns the text of each generated page by its path below `docs/`. `npm run docs` writes them; a test compares. */
 export async function generatedPages(): Promise<Map<string, string>> {
@@ -151,16 +153,20 @@ function table(rows: readonly string[]): string {
 }
 
 if (import.meta.main) {
-  const docs = new URL('../../docs/', import.meta.url);
+  const root = new URL('../../', import.meta.url);
   const isCheck = process.argv.includes('--check');
-  const files = [...(await generatedPages())].map(([path, text]) => ({ file: new URL(path, docs), text }));
-  // The tests of the contract compare the recorded responses.
-  if (!isCheck) files.push({ file: responsesFile, text: recordedResponses(await sendExamples()) });
-  const stale = files.filter(({ file, text }) => !existsSync(file) || readFileSync(file, 'utf8') !== text);
-  for (const { file, text } of stale) {
+  const stale: URL[] = [];
+  const update = (file: URL, text: string) => {
+    if (existsSync(file) && readFileSync(file, 'utf8') === text) return;
     console.log(fileURLToPath(file));
+    stale.push(file);
     if (!isCheck) writeFileSync(file, text);
-  }
+  };
+  for (const [path, text] of await generatedPages()) update(new URL(`docs/${path}`, root), text);
+  for (const [path, text] of sdkSources()) update(new URL(path, root), text);
+  for (const [path, text] of await builtSdk()) update(new URL(path, root), text);
+  // The tests of the contract compare the recorded responses.
+  if (!isCheck) update(responsesFile, recordedResponses(await sendExamples()));
   if (stale.length > 0 && isCheck) {
     console.error('These files are out of date. Run `npm run docs`.');
     process.exitCode = 1;

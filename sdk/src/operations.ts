@@ -1,0 +1,342 @@
+// Generated from the routes by `npm run docs`. Do not edit.
+
+import type { Call, Download, Lines, Pages } from './calls.ts';
+import type { EventStream } from './stream.ts';
+import type { RequestOptions } from './transport.ts';
+import type {
+  Account,
+  AddOrganizationPhotoQuery,
+  AddPhotoQuery,
+  AuditEntry,
+  Category,
+  CategoryAttributes,
+  CategoryMerger,
+  CategoryPatch,
+  CreatePetQuery,
+  CreatedWebhook,
+  Delivery,
+  ExportPetsAsCsvQuery,
+  ExportPetsAsNdjsonQuery,
+  Facets,
+  FullPet,
+  GetPetFacetsQuery,
+  GetPetHistoryQuery,
+  GetPetQuery,
+  GetShelterAnimalsCountQuery,
+  GetUsageQuery,
+  Hold,
+  HoldExtension,
+  Import,
+  ImportPetsQuery,
+  Inventory,
+  ListAuditEntriesQuery,
+  ListCategoriesQuery,
+  ListDeliveriesQuery,
+  ListEventsQuery,
+  ListHoldsQuery,
+  ListImportsQuery,
+  ListMessagesQuery,
+  ListOrdersQuery,
+  ListOrganizationsQuery,
+  ListPetsQuery,
+  ListRefusalsQuery,
+  ListRequestsQuery,
+  ListWebhooksQuery,
+  LoggedRequest,
+  Message,
+  NewCategory,
+  NewHold,
+  NewMessage,
+  NewOrder,
+  NewOrderReturn,
+  NewOrderStep,
+  NewOrganization,
+  NewPet,
+  NewRedelivery,
+  NewWebhook,
+  Order,
+  Organization,
+  OrganizationPatch,
+  Pet,
+  PetHistoryEntry,
+  PetPatch,
+  PetstoreEvent,
+  Photo,
+  PhotoPatch,
+  QueuedMessage,
+  Redelivery,
+  Refusal,
+  RemovedPet,
+  ReplacePetQuery,
+  RotatedSecret,
+  SecretRotation,
+  ShelterStatistics,
+  StreamEventsQuery,
+  UpdatePetQuery,
+  Usage,
+  Webhook,
+  WebhookPatch,
+} from './types.ts';
+import type { FileSource } from './upload.ts';
+
+/**
+ * Each operation: its name; its method, if that is not GET; its path after that of the group; what it takes, and what it returns
+ * if that is not JSON. It takes nothing (`-`), a query (`?`), a JSON body (`=`) or a file of a type, the last two with query
+ * parameters among the options.
+ */
+export const operations = `
+/pets
+listPets ?
+getPetFacets /facets ?
+createPet POST =?view
+getPet /{} ?
+updatePet PATCH /{} =?view
+replacePet PUT /{} =?view
+deletePet DELETE /{}
+getPetHistory /{}/history ?
+addPhoto POST /{}/photos image/jpeg?alt
+updatePhoto PATCH /{}/photos/{} =
+deletePhoto DELETE /{}/photos/{}
+getPhotoOriginal /{}/photos/{}/original - file
+/exports
+exportPetsAsCsv /pets.csv ? file
+exportPetsAsNdjson /pets.ndjson ? file
+/imports
+importPets POST text/csv?mode,preset,dryRun,confirmRemovals,currency,dates
+listImports ?
+getImport /{}
+getImportErrors /{}/errors - file
+cancelImport POST /{}/cancellation
+/statistics
+getShelterAnimalsCount /shelter-animals-count ?
+/categories
+listCategories ?
+createCategory POST =
+getCategory /{}
+getCategoryAttributes /{}/attributes
+updateCategory PATCH /{} =
+deleteCategory DELETE /{}
+mergeCategory POST /{}/merge =
+/organizations
+listOrganizations ?
+getOrganization /{}
+replaceOrganization PUT /{} =
+updateOrganization PATCH /{} =
+deleteOrganization DELETE /{}
+addOrganizationPhoto POST /{}/photos image/jpeg?alt
+updateOrganizationPhoto PATCH /{}/photos/{} =
+deleteOrganizationPhoto DELETE /{}/photos/{}
+getOrganizationPhotoOriginal /{}/photos/{}/original - file
+/holds
+listHolds ?
+createHold POST =
+getHold /{}
+extendHold POST /{}/extension =
+releaseHold POST /{}/release
+/store
+listOrders /orders ?
+placeOrder POST /orders =
+getOrder /orders/{}
+approveOrder POST /orders/{}/approval =
+deliverOrder POST /orders/{}/delivery =
+cancelOrder POST /orders/{}/cancellation =
+returnOrder POST /orders/{}/return =
+getInventory /inventory
+/events
+listEvents ?
+streamEvents /stream ? events
+/webhooks
+createWebhook POST =
+listWebhooks ?
+getWebhook /{}
+updateWebhook PATCH /{} =
+deleteWebhook DELETE /{}
+activateWebhook POST /{}/activation
+deactivateWebhook POST /{}/deactivation
+rotateWebhookSecret POST /{}/secrets =
+testWebhook POST /{}/test
+listDeliveries /{}/deliveries ?
+getDelivery /{}/deliveries/{}
+redeliverEvents POST /{}/redeliveries =
+/audit
+listAuditEntries ?
+listRefusals /refusals ?
+/account
+getAccount
+getUsage /usage ?
+listRequests /requests ?
+/messages
+sendMessage POST =
+listMessages ?
+getMessage /{}
+`;
+
+/** The methods of a client: path parameters first, then the query, body or file, then the options of the call. */
+export interface Operations {
+  /** List all animals. Scope `pets:read`. */
+  listPets(
+    query: ListPetsQuery & { includeRemoved: true },
+    options?: RequestOptions,
+  ): Pages<FullPet | RemovedPet | Pet>;
+  /** List all animals. Scope `pets:read`. */
+  listPets(query: ListPetsQuery & { view: 'full' }, options?: RequestOptions): Pages<FullPet>;
+  /** List all animals. Scope `pets:read`. */
+  listPets(query?: ListPetsQuery, options?: RequestOptions): Pages<Pet>;
+  /** Count the animals by traits. Scope `pets:read`. Beta. */
+  getPetFacets(query?: GetPetFacetsQuery, options?: RequestOptions): Call<Facets>;
+  /** Add an animal. Scope `pets:write`. */
+  createPet(body: NewPet, options: RequestOptions & CreatePetQuery & { view: 'full' }): Call<FullPet>;
+  /** Add an animal. Scope `pets:write`. */
+  createPet(body: NewPet, options?: RequestOptions & CreatePetQuery): Call<Pet>;
+  /** Get an animal. Scope `pets:read`. */
+  getPet(petId: number, query: GetPetQuery & { view: 'full' }, options?: RequestOptions): Call<FullPet>;
+  /** Get an animal. Scope `pets:read`. */
+  getPet(petId: number, query?: GetPetQuery, options?: RequestOptions): Call<Pet>;
+  /** Change an animal. Scope `pets:write`. */
+  updatePet(petId: number, body: PetPatch, options: RequestOptions & UpdatePetQuery & { view: 'full' }): Call<FullPet>;
+  /** Change an animal. Scope `pets:write`. */
+  updatePet(petId: number, body: PetPatch, options?: RequestOptions & UpdatePetQuery): Call<Pet>;
+  /** Replace an animal. Scope `pets:write`. */
+  replacePet(petId: number, body: NewPet, options: RequestOptions & ReplacePetQuery & { view: 'full' }): Call<FullPet>;
+  /** Replace an animal. Scope `pets:write`. */
+  replacePet(petId: number, body: NewPet, options?: RequestOptions & ReplacePetQuery): Call<Pet>;
+  /** Delete an animal. Scope `pets:write`. */
+  deletePet(petId: number, options?: RequestOptions): Call<void>;
+  /** Get the history of an animal. Scope `pets:read`. Beta. */
+  getPetHistory(petId: number, query?: GetPetHistoryQuery, options?: RequestOptions): Pages<PetHistoryEntry>;
+  /** Add a photo of an animal. Scope `pets:write`. Beta. */
+  addPhoto(petId: number, file: FileSource, options?: RequestOptions & AddPhotoQuery): Call<Photo>;
+  /** Change a photo of an animal. Scope `pets:write`. Beta. */
+  updatePhoto(petId: number, photoId: string, body: PhotoPatch, options?: RequestOptions): Call<Photo>;
+  /** Delete a photo of an animal. Scope `pets:write`. Beta. */
+  deletePhoto(petId: number, photoId: string, options?: RequestOptions): Call<void>;
+  /** Get the original of a photo of an animal. Scope `pets:read`. Beta. */
+  getPhotoOriginal(petId: number, photoId: string, options?: RequestOptions): Download;
+  /** Export animals as CSV. Scope `pets:read`. Beta. */
+  exportPetsAsCsv(query?: ExportPetsAsCsvQuery, options?: RequestOptions): Download;
+  /** Export animals as NDJSON. Scope `pets:read`. Beta. */
+  exportPetsAsNdjson(query?: ExportPetsAsNdjsonQuery, options?: RequestOptions): Lines<Record<string, unknown>>;
+  /** Import animals. Scope `pets:write`. Beta. */
+  importPets(file: FileSource, options?: RequestOptions & ImportPetsQuery): Call<Import>;
+  /** List imports. Scope `pets:write`. Beta. */
+  listImports(query?: ListImportsQuery, options?: RequestOptions): Pages<Import>;
+  /** Get an import. Scope `pets:write`. Beta. */
+  getImport(importId: number, options?: RequestOptions): Call<Import>;
+  /** Get the errors of an import. Scope `pets:write`. Beta. */
+  getImportErrors(importId: number, options?: RequestOptions): Lines<Record<string, unknown>>;
+  /** Cancel an import. Scope `pets:write`. Beta. */
+  cancelImport(importId: number, options?: RequestOptions): Call<Import>;
+  /** Count intakes and outcomes. Scope `pets:read`. Beta. */
+  getShelterAnimalsCount(query?: GetShelterAnimalsCountQuery, options?: RequestOptions): Call<ShelterStatistics>;
+  /** List all categories. Scope `pets:read`. */
+  listCategories(query?: ListCategoriesQuery, options?: RequestOptions): Pages<Category>;
+  /** Create a category. Scope `pets:write`. */
+  createCategory(body: NewCategory, options?: RequestOptions): Call<Category>;
+  /** Get a category. Scope `pets:read`. */
+  getCategory(categoryId: number, options?: RequestOptions): Call<Category>;
+  /** Get the values of a category. Scope `pets:read`. */
+  getCategoryAttributes(categoryId: number, options?: RequestOptions): Call<CategoryAttributes>;
+  /** Change a category. Scope `pets:write`. */
+  updateCategory(categoryId: number, body: CategoryPatch, options?: RequestOptions): Call<Category>;
+  /** Delete a category. Scope `pets:write`. */
+  deleteCategory(categoryId: number, options?: RequestOptions): Call<void>;
+  /** Merge a category into another. Scope `pets:write`. */
+  mergeCategory(categoryId: number, body: CategoryMerger, options?: RequestOptions): Call<Category>;
+  /** List organizations. Scope `pets:read`. Beta. */
+  listOrganizations(query?: ListOrganizationsQuery, options?: RequestOptions): Pages<Organization>;
+  /** Get an organization. Scope `pets:read`. Beta. */
+  getOrganization(organizationId: number, options?: RequestOptions): Call<Organization>;
+  /** Publish or replace an organization. Scope `organizations:write`. Beta. */
+  replaceOrganization(organizationId: number, body: NewOrganization, options?: RequestOptions): Call<Organization>;
+  /** Change an organization. Scope `organizations:write`. Beta. */
+  updateOrganization(organizationId: number, body: OrganizationPatch, options?: RequestOptions): Call<Organization>;
+  /** Delete an organization. Scope `organizations:write`. Beta. */
+  deleteOrganization(organizationId: number, options?: RequestOptions): Call<void>;
+  /** Add a photo of an organization. Scope `organizations:write`. Beta. */
+  addOrganizationPhoto(
+    organizationId: number,
+    file: FileSource,
+    options?: RequestOptions & AddOrganizationPhotoQuery,
+  ): Call<Photo>;
+  /** Change a photo of an organization. Scope `organizations:write`. Beta. */
+  updateOrganizationPhoto(
+    organizationId: number,
+    photoId: string,
+    body: PhotoPatch,
+    options?: RequestOptions,
+  ): Call<Photo>;
+  /** Delete a photo of an organization. Scope `organizations:write`. Beta. */
+  deleteOrganizationPhoto(organizationId: number, photoId: string, options?: RequestOptions): Call<void>;
+  /** Get the original of a photo of an organization. Scope `pets:read`. Beta. */
+  getOrganizationPhotoOriginal(organizationId: number, photoId: string, options?: RequestOptions): Download;
+  /** List holds. Scope `orders:read`. Beta. */
+  listHolds(query?: ListHoldsQuery, options?: RequestOptions): Pages<Hold>;
+  /** Place a hold. Scope `orders:write`. Beta. */
+  createHold(body: NewHold, options?: RequestOptions): Call<Hold>;
+  /** Get a hold. Scope `orders:read`. Beta. */
+  getHold(holdId: number, options?: RequestOptions): Call<Hold>;
+  /** Change when a hold expires. Scope `orders:write`. Beta. */
+  extendHold(holdId: number, body: HoldExtension, options?: RequestOptions): Call<Hold>;
+  /** Release a hold. Scope `orders:write`. Beta. */
+  releaseHold(holdId: number, options?: RequestOptions): Call<Hold>;
+  /** List orders. Scope `orders:read`. */
+  listOrders(query?: ListOrdersQuery, options?: RequestOptions): Pages<Order>;
+  /** Order an animal. Scope `orders:write`. */
+  placeOrder(body: NewOrder, options?: RequestOptions): Call<Order>;
+  /** Get an order. Scope `orders:read`. */
+  getOrder(orderId: number, options?: RequestOptions): Call<Order>;
+  /** Approve an order. Scope `orders:write`. Beta. */
+  approveOrder(orderId: number, body?: NewOrderStep, options?: RequestOptions): Call<Order>;
+  /** Deliver an order. Scope `orders:write`. Beta. */
+  deliverOrder(orderId: number, body?: NewOrderStep, options?: RequestOptions): Call<Order>;
+  /** Cancel an order. Scope `orders:write`. Beta. */
+  cancelOrder(orderId: number, body?: NewOrderStep, options?: RequestOptions): Call<Order>;
+  /** Return an animal. Scope `orders:write`. Beta. */
+  returnOrder(orderId: number, body?: NewOrderReturn, options?: RequestOptions): Call<Order>;
+  /** Count the animals by status. Scope `pets:read`. */
+  getInventory(options?: RequestOptions): Call<Inventory>;
+  /** List events. Scope `events:read`. Beta. */
+  listEvents(query?: ListEventsQuery, options?: RequestOptions): Pages<PetstoreEvent>;
+  /** Stream events. Scope `events:read`. Beta. */
+  streamEvents(query?: StreamEventsQuery, options?: RequestOptions): EventStream;
+  /** Create a webhook. Scope `webhooks:write`. Beta. */
+  createWebhook(body: NewWebhook, options?: RequestOptions): Call<CreatedWebhook>;
+  /** List webhooks. Scope `webhooks:read`. Beta. */
+  listWebhooks(query?: ListWebhooksQuery, options?: RequestOptions): Pages<Webhook>;
+  /** Get a webhook. Scope `webhooks:read`. Beta. */
+  getWebhook(webhookId: number, options?: RequestOptions): Call<Webhook>;
+  /** Update a webhook. Scope `webhooks:write`. Beta. */
+  updateWebhook(webhookId: number, body: WebhookPatch, options?: RequestOptions): Call<Webhook>;
+  /** Delete a webhook. Scope `webhooks:write`. Beta. */
+  deleteWebhook(webhookId: number, options?: RequestOptions): Call<void>;
+  /** Activate a webhook. Scope `webhooks:write`. Beta. */
+  activateWebhook(webhookId: number, options?: RequestOptions): Call<Webhook>;
+  /** Deactivate a webhook. Scope `webhooks:write`. Beta. */
+  deactivateWebhook(webhookId: number, options?: RequestOptions): Call<Webhook>;
+  /** Rotate the secret of a webhook. Scope `webhooks:write`. Beta. */
+  rotateWebhookSecret(webhookId: number, body?: SecretRotation, options?: RequestOptions): Call<RotatedSecret>;
+  /** Test a webhook. Scope `webhooks:write`. Beta. */
+  testWebhook(webhookId: number, options?: RequestOptions): Call<Delivery>;
+  /** List deliveries. Scope `webhooks:read`. Beta. */
+  listDeliveries(webhookId: number, query?: ListDeliveriesQuery, options?: RequestOptions): Pages<Delivery>;
+  /** Get a delivery. Scope `webhooks:read`. Beta. */
+  getDelivery(webhookId: number, deliveryId: number, options?: RequestOptions): Call<Delivery>;
+  /** Deliver events again. Scope `webhooks:write`. Beta. */
+  redeliverEvents(webhookId: number, body: NewRedelivery, options?: RequestOptions): Call<Redelivery>;
+  /** List the audit log. Scope `audit:read`. Beta. */
+  listAuditEntries(query?: ListAuditEntriesQuery, options?: RequestOptions): Pages<AuditEntry>;
+  /** List refused requests. Scope `audit:read`. Beta. */
+  listRefusals(query?: ListRefusalsQuery, options?: RequestOptions): Pages<Refusal>;
+  /** Get your account. Scope `account:read`. Beta. */
+  getAccount(options?: RequestOptions): Call<Account>;
+  /** Get your usage. Scope `account:read`. Beta. */
+  getUsage(query?: GetUsageQuery, options?: RequestOptions): Call<Usage>;
+  /** List your requests. Scope `account:read`. Beta. */
+  listRequests(query?: ListRequestsQuery, options?: RequestOptions): Pages<LoggedRequest>;
+  /** Send a message. Scope `messages:write`. */
+  sendMessage(body: NewMessage, options?: RequestOptions): Call<QueuedMessage>;
+  /** List messages. Scope `messages:read`. Beta. */
+  listMessages(query?: ListMessagesQuery, options?: RequestOptions): Pages<Message>;
+  /** Get a message. Scope `messages:read`. Beta. */
+  getMessage(messageId: string, options?: RequestOptions): Call<Message>;
+}
