@@ -71,7 +71,7 @@ export interface AddressDeps {
 
 const SERVING_MS = 10;
 
-/** An address that the process listens on: the API, `/openapi.json`, `/livez`, `/readyz`, and the pages. */
+/** An address that the process listens on: the API, `/openapi.json`, `/livez`, `/readyz`, `/sdk`, and the pages. */
 export class Address {
   /** The path of the API. */
   readonly prefix: string;
@@ -177,6 +177,11 @@ export class Address {
       { method: 'GET', path: '/openapi.json', showsLimits: true, handle: () => this.#openApi() },
       { method: 'GET', path: '/livez', handle: () => json({ status: 'ok' }) },
       { method: 'GET', path: '/readyz', handle: () => this.#readiness() },
+      {
+        method: 'GET',
+        path: '/sdk/{name}',
+        handle: async ({ parameters }) => (await import('../web/sdk.ts')).sdkFile(parameters['name']!),
+      },
       ...(this.#service.documents ?? []),
     ];
   }
