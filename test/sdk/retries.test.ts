@@ -79,7 +79,8 @@ async function start(t: TestContext, behaviors: readonly Behavior[], options: Pa
     seen[place] = { ...seen[place]!, body };
     if (behavior === 'break') request.socket.destroy();
     else if (behavior === 'hang') hangs.resolve();
-    else response.writeHead(behavior.status, { ...behavior.headers }).end(behavior.body && JSON.stringify(behavior.body));
+    else
+      response.writeHead(behavior.status, { ...behavior.headers }).end(behavior.body && JSON.stringify(behavior.body));
   };
   const hangs = Promise.withResolvers<void>();
   const url = await startHttpServer(t, (request, response) => void respond(request, response).catch(() => {}));
@@ -158,7 +159,10 @@ describe('retries', () => {
   });
 
   test('understand the dates that proxies write', async t => {
-    const { store, time } = await start(t, [refuse(503, 'overloaded', new Date(Date.now() + 30_000).toUTCString()), ok]);
+    const { store, time } = await start(t, [
+      refuse(503, 'overloaded', new Date(Date.now() + 30_000).toUTCString()),
+      ok,
+    ]);
     await store.getPet(1);
     assert.ok(time.waits[0]! > 25_000 && time.waits[0]! <= 30_000, String(time.waits));
   });
@@ -281,7 +285,10 @@ describe('an Idempotency-Key', () => {
   test('can be chosen', async t => {
     const { store, seen } = await start(t, ['break', ok]);
     await store.placeOrder({ petId: 1 }, { idempotencyKey: 'order-7' });
-    assert.deepEqual(seen.map(({ headers }) => headers['idempotency-key']), ['order-7', 'order-7']);
+    assert.deepEqual(
+      seen.map(({ headers }) => headers['idempotency-key']),
+      ['order-7', 'order-7'],
+    );
   });
 
   for (const behavior of ['break', refuse(503, 'overloaded'), refuse(429, 'rate_limit_exceeded', 1)] as const) {
@@ -302,7 +309,10 @@ describe('an Idempotency-Key', () => {
     for (const call of calls) {
       const { store, seen } = await start(t, ['break', ok]);
       await call(store);
-      assert.deepEqual(seen.map(({ headers }) => headers['idempotency-key']), [undefined, undefined]);
+      assert.deepEqual(
+        seen.map(({ headers }) => headers['idempotency-key']),
+        [undefined, undefined],
+      );
     }
   });
 });
@@ -312,12 +322,18 @@ describe('an upload', () => {
   const stream = () => ReadableStream.from([bytes]);
 
   test('is not repeated if its stream can be read only once', async t => {
-    for (const file of [stream(), (async function* () {
-      yield bytes;
-    })()]) {
+    for (const file of [
+      stream(),
+      (async function* () {
+        yield bytes;
+      })(),
+    ]) {
       const { store, seen } = await start(t, [refuse(503, 'overloaded'), ok]);
       assert.equal((await failure(store.addPhoto(1, file))).code, 'overloaded');
-      assert.deepEqual(seen.map(({ body }) => body), ['the photo']);
+      assert.deepEqual(
+        seen.map(({ body }) => body),
+        ['the photo'],
+      );
     }
   });
 
@@ -371,7 +387,10 @@ describe('a call', () => {
     const { store, seen } = await start(t, [ok]);
     await store.listPets({ status: ['available', 'sold'], q: undefined, near: 'Portland, OR' });
     await store.getPet(1);
-    assert.deepEqual(seen.map(({ url }) => url), ['/pets?status=available&status=sold&near=Portland%2C+OR', '/pets/1']);
+    assert.deepEqual(
+      seen.map(({ url }) => url),
+      ['/pets?status=available&status=sold&near=Portland%2C+OR', '/pets/1'],
+    );
   });
 
   test('sends the tags and preferences of its options', async t => {

@@ -117,7 +117,9 @@ describe('the event stream', () => {
   });
 
   test('keeps characters and lines together that arrive in parts', async () => {
-    const bytes = new TextEncoder().encode('id: evt_1\r\ndata: {"id":"evt_1","type":"pet.created","data":{"name":"Zoë 🐈"}}\r\n\r\n');
+    const bytes = new TextEncoder().encode(
+      'id: evt_1\r\ndata: {"id":"evt_1","type":"pet.created","data":{"name":"Zoë 🐈"}}\r\n\r\n',
+    );
     const store = new PetStore({
       baseUrl: 'http://localhost:1',
       apiKey: 'k',
