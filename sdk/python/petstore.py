@@ -11,7 +11,7 @@ Requests are repeated as the guide "Rate limits and exponential backoff" describ
 connection, and 409 idempotency_key_in_use. POST and PATCH send one Idempotency-Key with all tries.
 """
 
-import base64, hashlib, hmac, json, random, time, uuid  # noqa: E401
+import base64, hashlib, hmac, json, math, random, time, uuid  # noqa: E401
 from http.client import HTTPException
 from urllib.error import HTTPError
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -114,7 +114,7 @@ class PetStore:
     def _wait_for_pause(self):
         left = self.paused_until - self.clock.time()
         if left > self.max_wait:
-            self.paused_by.retry_after = left
+            self.paused_by.retry_after = math.ceil(left)
             raise self.paused_by
         if left > 0:
             self.clock.sleep(left + self.random())

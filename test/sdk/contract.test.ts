@@ -24,7 +24,8 @@ describe('the client', () => {
         apiKey: 'k',
         fetch: async (url, init) => {
           sent = new Request(url, init);
-          return new Response('[]');
+          // An error ends the event stream, which would reconnect after a success.
+          return new Response('[]', { status: operationId === 'streamEvents' ? 410 : 200 });
         },
       });
       const call = (store as unknown as Record<string, (...values: unknown[]) => unknown>)[operationId]!;

@@ -9,3 +9,4 @@ import './swagger-ui.ts';
 import './prism.ts';
 import './postman.ts';
 import './prometheus.ts';
+import './sdk-package.ts';

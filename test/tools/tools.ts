@@ -8,6 +8,7 @@ import type { Process } from '../support/serving.ts';
 
 /** Other people's tools, at the versions that were tried. */
 const versions = {
+  '@arethetypeswrong/cli': '0.18.5',
   '@hey-api/openapi-ts': '0.99.0',
   '@types/node': '26.6.6',
   '@ivotoby/openapi-mcp-server': '1.16.1',
@@ -23,6 +24,7 @@ const versions = {
   'openapi-typescript': '7.13.0',
   orval: '8.38.0',
   'postman-collection': '5.3.1',
+  publint: '0.3.25',
   'swagger-ui-dist': '5.35.0',
   // The generator needs the compiler's JavaScript interface, which TypeScript 7 no longer has.
   typescript: '5.9.3',
