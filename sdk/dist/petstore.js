@@ -178,7 +178,7 @@ function eventStream({ after }, options, time, send) {
     lastEventId: after,
     async *[Symbol.asyncIterator]() {
       for (let wait = RECONNECT_MS; ; ) {
-        const headers = { "Last-Event-ID": stream.lastEventId, ...options.headers };
+        const headers = { ...options.headers, "Last-Event-ID": stream.lastEventId };
         const { response } = await send({ maxRetries: FOREVER, ...options, headers });
         for await (const { id, data, retry } of messages(response.body, time)) {
           stream.lastEventId = id ?? stream.lastEventId;

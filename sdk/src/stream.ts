@@ -26,7 +26,7 @@ export function eventStream(
     lastEventId: after,
     async *[Symbol.asyncIterator]() {
       for (let wait = RECONNECT_MS; ; ) {
-        const headers = { 'Last-Event-ID': stream.lastEventId, ...options.headers };
+        const headers = { ...options.headers, 'Last-Event-ID': stream.lastEventId };
         const { response } = await send({ maxRetries: FOREVER, ...options, headers });
         for await (const { id, data, retry } of messages(response.body!, time)) {
           // Heartbeats have only an id.

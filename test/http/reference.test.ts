@@ -97,7 +97,7 @@ describe('the reference', () => {
     for (const path of ['/reference/sendMessage', '/reference/sendMessage?deployment=production']) {
       const { text } = await send(origin + path);
       assert.ok(text.includes(`<code>${messages}/messages</code>`), path);
-      assert.ok(text.includes(`fetch(&#39;${messages}/messages&#39;`), path);
+      assert.ok(text.includes(`baseUrl: &#39;${messages}&#39;`), path);
       assert.ok(!text.includes(`${production}/messages`), path);
     }
     assert.ok((await send(`${origin}/reference/sendMessage.md`)).text.includes(`'${messages}/messages'`));
@@ -239,13 +239,13 @@ describe('the samples of the reference', () => {
     });
   }
 
-  for (const operationId of ['createPet', 'createCategory', 'listPets']) {
+  for (const operationId of ['createPet', 'createCategory', 'listPets', 'exportPetsAsCsv', 'getInventory']) {
     const route = routes.find(one => one.operationId === operationId)!;
     it(`runs ${operationId} in JavaScript`, async () => {
       const { stdout } = await run(process.execPath, ['--input-type=module', '-e', codeOf('javascript', route)], {
         env: environment(route),
       });
-      assert.match(stdout, /^20[01] /);
+      assert.match(stdout, /^(\[|\{|Blob)/);
     });
   }
 

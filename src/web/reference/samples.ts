@@ -1,8 +1,20 @@
+import type { TSchema } from 'typebox';
 import type { Example, Method, Route, Success } from '../../lib/http/route.ts';
 import recorded from '../../views/generated/recorded-responses.json' with { type: 'json' };
+import { javascript } from './javascript-sample.ts';
 
 /** A request in the documentation. */
-interface Sample {
+export interface Sample {
+  readonly operationId: string;
+  readonly baseUrl: string;
+  /** The values of the path parameters, in their order. */
+  readonly path: readonly (string | number)[];
+  /** The query parameters, with the types of their schemas. */
+  readonly query: Readonly<Record<string, unknown>>;
+  /** Whether the operation takes a query and neither a body nor a file. */
+  readonly takesQuery: boolean;
+  /** The status of the response. */
+  readonly status: number;
   readonly method: Method;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -32,10 +44,14 @@ export const languages: readonly Language[] = [
 export function sampleOf(route: Route<never>, example: Example, baseUrl: string): Sample {
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(example.path?.[name] ?? ''));
   const success = route.successes.find(one => one.status === example.status);
-  const status = success?.status;
-  const { file } = example;
+  const { file, status } = example;
+  const { operationId, method } = route;
   return {
-    method: route.method,
+    ...{ operationId, method, baseUrl, status, query: queryOf(route, example) },
+    path: Array.from(route.path.matchAll(/\{(\w+)\}/g), ([, name]) =>
+      typedValue(example.path?.[name!] ?? '', route.parameters![name!]!.schema),
+    ),
+    takesQuery: route.query !== undefined && route.body === undefined && route.upload === undefined,
     url: baseUrl + path + (example.query === undefined ? '' : `?${example.query}`),
     headers: {
       ...(example.body !== undefined && { 'Content-Type': 'application/json' }),
@@ -44,8 +60,21 @@ export function sampleOf(route: Route<never>, example: Example, baseUrl: string)
     },
     ...(example.body !== undefined && { body: example.body }),
     ...(file && { file: file.name }),
-    returns: status === 204 || status === 304 ? 'nothing' : returnedBy(route, success),
+    returns: success?.status === 204 || success?.status === 304 ? 'nothing' : returnedBy(route, success),
   };
+}
+
+function queryOf({ query }: Route<never>, example: Example): Record<string, unknown> {
+  const parameters = [...new URLSearchParams(example.query)];
+  return Object.fromEntries(parameters.map(([name, text]) => [name, typedValue(text, query?.properties[name])]));
+}
+
+/** Returns a parameter as its schema describes it. */
+function typedValue(text: string, schema: TSchema | undefined) {
+  const { type, items } = (schema ?? {}) as { type?: string; items?: TSchema };
+  if (type === 'array') return text.split(',').map(one => typedValue(one, items));
+  if (type === 'integer' || type === 'number') return Number(text);
+  return type === 'boolean' ? text === 'true' : text;
 }
 
 /** Returns the recorded response to an example; `undefined` if it has no JSON body. */
@@ -59,12 +88,6 @@ function returnedBy({ streams }: Route<never>, success: Success | undefined): Sa
   if (streams) return 'stream';
   return success.contentType === undefined ? 'json' : 'file';
 }
-
-/**
- * The expression of the key in JavaScript; in parts, because a test allows only the command line to read the
- * environment.
- */
-const NODE_KEY = ['process', 'env', 'KEY'].join('.');
 
 export function curl({ method, url, headers, body, file, returns }: Sample): string {
   const sends = body !== undefined || file !== undefined;
@@ -80,23 +103,6 @@ export function curl({ method, url, headers, body, file, returns }: Sample): str
     ...(file === undefined ? [] : [`--data-binary ${shellText(`@${file}`)}`]),
   ];
   return `curl ${options.join(' \\\n  ')}`;
-}
-
-function javascript({ method, url, headers, body, file, returns }: Sample): string {
-  const entries = Object.entries(headers).map(([name, value]) => `    ${literal(name)}: ${literal(value)},\n`);
-  const content = typeof body === 'string' ? literal(body) : `JSON.stringify(${indented(jsonText(body), '  ')})`;
-  const options = [
-    ...(method === 'GET' ? [] : [`  method: '${method}',\n`]),
-    `  headers: {\n    Authorization: \`Bearer \${${NODE_KEY}}\`,\n${entries.join('')}  },\n`,
-    ...(body === undefined ? [] : [`  body: ${content},\n`]),
-    ...(file === undefined ? [] : [`  body: await readFile(${literal(file)}),\n`]),
-  ];
-  const imported = file === undefined ? '' : `import { readFile } from 'node:fs/promises';\n\n`;
-  const call = `${imported}const response = await fetch(${literal(url)}, {\n${options.join('')}});\n`;
-  if (returns === 'nothing') return `${call}console.log(response.status);`;
-  if (returns === 'json') return `${call}console.log(response.status, await response.json());`;
-  if (returns === 'file') return `${call}console.log(response.status, await response.bytes());`;
-  return `${call}for await (const part of response.body.pipeThrough(new TextDecoderStream())) {\n  console.log(part);\n}`;
 }
 
 function python({ method, url, headers, body, file, returns }: Sample): string {
@@ -138,11 +144,6 @@ const pythonLiterals: Readonly<Record<string, string>> = { true: 'True', false: 
 
 function shellText(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
-}
-
-/** Returns a text as a literal of JavaScript. */
-function literal(text: string): string {
-  return `'${JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`;
 }
 
 function indented(text: string, by: string): string {
