@@ -34,6 +34,7 @@ export const executedPages: Readonly<Record<string, Readonly<Record<string, stri
 export const testedElsewhere: readonly string[] = [
   'README.md',
   'docs/quickstart.md',
+  'docs/sdk.md',
   'docs/tutorial.md',
   'docs/shelter.md',
   'docs/backoff.md',

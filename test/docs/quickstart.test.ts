@@ -46,7 +46,11 @@ describe('docs/quickstart.md, executed', { skip }, () => {
     /"code":"invalid_body"/,
     /petstore_live_/,
   ];
-  for (const [index, line] of commands.slice(2).entries()) {
+  // Another test runs the program.
+  for (const [index, line] of commands
+    .slice(2)
+    .filter(line => !line.includes('node '))
+    .entries()) {
     test(line, async () => {
       const output = await server.run(line);
       if (expected[index] !== undefined) assert.match(output, expected[index]);

@@ -22,7 +22,7 @@ const receivers = [
 ] as const;
 
 const commands = commandsOf(page);
-const [start, setKey, make, startJavaScript, startPython, activate, newPet, forge, ...afterwards] = commands;
+const [start, setKey, make, download, startJavaScript, startPython, activate, newPet, forge, ...afterwards] = commands;
 const [setSince, first, second, pending, pendingLater, list, again, allAgain, ...others] = afterwards;
 
 for (const { language, fence, file, leftOut } of receivers) {
@@ -41,6 +41,7 @@ for (const { language, fence, file, leftOut } of receivers) {
       port = await freePort();
       const [, source] = new RegExp(`\`\`\`${fence}\n(.*?)\`\`\``, 's').exec(page)!;
       await writeFile(join(server.directory, file), source!.replace('9000', String(port)));
+      if (language === 'JavaScript') await server.run(download!);
     });
     after(async () => {
       receiver?.end('SIGKILL');
