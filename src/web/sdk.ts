@@ -102,7 +102,7 @@ const STORED_MAX = 0xff_ff;
  * lock files have the checksum of the package.
  */
 function gzipStored(bytes: Buffer): Buffer {
-  const parts = [Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff])];
+  const parts: Buffer[] = [Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff])];
   for (let at = 0; at < bytes.length; at += STORED_MAX) {
     const block = bytes.subarray(at, at + STORED_MAX);
     const head = Buffer.from([at + STORED_MAX >= bytes.length ? 1 : 0, 0, 0, 0, 0]);

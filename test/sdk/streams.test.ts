@@ -120,10 +120,15 @@ describe('the event stream', () => {
     const bytes = new TextEncoder().encode(
       'id: evt_1\r\ndata: {"id":"evt_1","type":"pet.created","data":{"name":"Zoë 🐈"}}\r\n\r\n',
     );
+    const body = new ReadableStream({
+      start(controller) {
+        for (const byte of bytes) controller.enqueue(Uint8Array.of(byte));
+      },
+    });
     const store = new PetStore({
       baseUrl: 'http://localhost:1',
       apiKey: 'k',
-      fetch: async () => new Response(ReadableStream.from(Array.from(bytes, byte => Uint8Array.of(byte)))),
+      fetch: async () => new Response(body),
     });
     for await (const { data } of store.streamEvents()) {
       assert.deepEqual(data, { name: 'Zoë 🐈' });

@@ -12,7 +12,7 @@ export async function typedCalls(store: PetStore) {
   }
   try {
     await store.approveOrder(1);
-    await store.importPets('pets.csv', { mode: 'sync', dryRun: true });
+    await store.importPets('pets.csv', { mode: 'replace', dryRun: true });
   } catch (error) {
     // @ts-expect-error the code is misspelled
     if (error instanceof PetstoreError && error.code === 'pet_not_fond') return;

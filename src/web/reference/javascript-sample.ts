@@ -1,4 +1,4 @@
-import type { Sample } from './samples.ts';
+import type { Sample } from './sample.ts';
 
 /**
  * The expression of the key in JavaScript; in parts, because a test allows only the command line to read the

@@ -1,30 +1,8 @@
 import type { TSchema } from 'typebox';
-import type { Example, Method, Route, Success } from '../../lib/http/route.ts';
+import type { Example, Route, Success } from '../../lib/http/route.ts';
 import recorded from '../../views/generated/recorded-responses.json' with { type: 'json' };
 import { javascript } from './javascript-sample.ts';
-
-/** A request in the documentation. */
-export interface Sample {
-  readonly operationId: string;
-  readonly baseUrl: string;
-  /** The values of the path parameters, in their order. */
-  readonly path: readonly (string | number)[];
-  /** The query parameters, with the types of their schemas. */
-  readonly query: Readonly<Record<string, unknown>>;
-  /** Whether the operation takes a query and neither a body nor a file. */
-  readonly takesQuery: boolean;
-  /** The status of the response. */
-  readonly status: number;
-  readonly method: Method;
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  /** A JSON value; text is sent as it is. */
-  readonly body?: unknown;
-  /** The name of the file to send. */
-  readonly file?: string;
-  /** The kind of response. */
-  readonly returns: 'json' | 'nothing' | 'stream' | 'file';
-}
+import type { Sample } from './sample.ts';
 
 /** A language of the samples. */
 interface Language {
@@ -70,7 +48,7 @@ function queryOf({ query }: Route<never>, example: Example): Record<string, unkn
 }
 
 /** Returns a parameter as its schema describes it. */
-function typedValue(text: string, schema: TSchema | undefined) {
+function typedValue(text: string, schema: TSchema | undefined): unknown {
   const { type, items } = (schema ?? {}) as { type?: string; items?: TSchema };
   if (type === 'array') return text.split(',').map(one => typedValue(one, items));
   if (type === 'integer' || type === 'number') return Number(text);
