@@ -46,11 +46,14 @@ export interface Time {
   random(): number;
 }
 
+/** What `fetch` takes as a body. */
+export type FetchBody = NonNullable<RequestInit['body']>;
+
 /** The body of a request. */
 export interface RequestBody {
   readonly type: string;
   /** Returns the body, for each try. */
-  open(): BodyInit | Promise<BodyInit>;
+  open(): FetchBody | Promise<FetchBody>;
   /** Whether the body can be read only once. */
   readonly once?: boolean;
 }

@@ -1,4 +1,4 @@
-import type { RequestBody } from './transport.ts';
+import type { FetchBody, RequestBody } from './transport.ts';
 
 /** A file to send: the path of a file (on Node.js), its content, or a stream. A function opens a new stream each time. */
 export type FileSource = string | Blob | Uint8Array | ArrayBuffer | Stream | (() => Stream | Promise<Stream>);
@@ -19,7 +19,7 @@ export function fileBody(file: FileSource, usualType: string): RequestBody {
   if (typeof file === 'string') return { ...body, open: () => openFile(file) };
   if (typeof file === 'function') return { ...body, open: async () => bodyOf(await file()) };
   const once = file instanceof ReadableStream || Symbol.asyncIterator in file;
-  return { ...body, once, open: () => (once ? bodyOf(file as Stream) : (file as BodyInit)) };
+  return { ...body, once, open: () => (once ? bodyOf(file as Stream) : (file as FetchBody)) };
 }
 
 /** Returns a file that is read while it is sent. */
@@ -33,6 +33,6 @@ async function openFile(path: string): Promise<Blob> {
 }
 
 /** Returns a stream as a body. Browsers cannot send streams over HTTP/1.1, so they read it first. */
-async function bodyOf(stream: Stream): Promise<BodyInit> {
-  return 'process' in globalThis ? (stream as BodyInit) : new Response(stream as BodyInit).blob();
+async function bodyOf(stream: Stream): Promise<FetchBody> {
+  return 'process' in globalThis ? (stream as FetchBody) : new Response(stream as FetchBody).blob();
 }

@@ -171,6 +171,20 @@ describe('the examples of the README in Chromium', { skip: skipBrowser }, () => 
     });
   }
 
+  test('can send a stream, which browsers send over HTTP/2 only', async () => {
+    const program = `const { body } = await fetch('data:image/png;base64,PHOTO');
+const photo = await store.addPhoto(1, body);
+console.log(photo.height);`;
+    served.set('/stream.js', browserModule(program));
+    const page = await browser.newPage();
+    const printed: string[] = [];
+    page.on('console', message => printed.push(message.text()));
+    await page.goto(pageUrl());
+    await page.evaluate(path => import(path), '/stream.js');
+    assert.deepEqual(printed, ['48']);
+    await page.close();
+  });
+
   test('run in a worker, too', async () => {
     served.set('/worker.js', `${browserModule('')}\npostMessage((await store.listPets({ limit: 1 }))[0].name);`);
     const page = await browser.newPage();
