@@ -92,6 +92,11 @@ export interface ViewResponse {
   readonly headers?: readonly string[];
   /** The error code for logs and metrics; absent for a success. */
   readonly code?: string;
+  /**
+   * What the request did, for logs and metrics, if its path does not say it. Metrics keep each value that they get, so
+   * it must be one of a few constants.
+   */
+  readonly operation?: LoggedRoute | undefined;
   /** The caller that the body of a visitor named, for the request log. */
   readonly caller?: Caller;
 }

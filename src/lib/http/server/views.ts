@@ -186,8 +186,9 @@ export class ViewServer<Context> {
     });
   }
 
-  #respond(exchange: ViewExchange, { status, code = '', contentType, bytes, headers = [] }: ViewResponse): void {
-    const { response, requestId, tls, prefix, operation, receivedMs } = exchange;
+  #respond(exchange: ViewExchange, answer: ViewResponse): void {
+    const { status, code = '', contentType, bytes, headers = [], operation = exchange.operation } = answer;
+    const { response, requestId, tls, prefix, receivedMs } = exchange;
     const own = ['X-Request-Id', requestId].concat(exchange.headers, headers, this.#deps.connectionHeaders());
     const content = contentType === undefined ? { status, bytes } : { status, bytes, contentType };
     writeResponse(response, content, own, (tls ? headersOverTls : headersOverHttp).api);
