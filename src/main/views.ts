@@ -3,7 +3,8 @@ import type { KeyAuthenticator } from '../access/keys/authenticator.ts';
 import type { Limiter } from '../access/limits/limiter.ts';
 import type { ViewMount } from '../lib/http/server/view.ts';
 import type { Log } from '../lib/log.ts';
-import type { Config } from '../model/config.ts';
+import type { AddressName, Config } from '../model/config.ts';
+import { MCP_PATH } from '../views/urls.ts';
 
 /** The parts of a process that its views use. */
 export interface ViewDeps {
@@ -13,9 +14,15 @@ export interface ViewDeps {
   /** The authenticator of the address. */
   readonly authenticator: KeyAuthenticator;
   readonly limiter: Limiter;
+  /** Returns the public URL of an address that this process serves, or whose URL is set. */
+  knownUrlOf(name: AddressName, tls?: boolean): string | undefined;
 }
 
 /** Returns the views of the address of a deployment. Each is imported with the first request for it. */
-export function viewsOf(_: ViewDeps): readonly ViewMount[] {
-  return [];
+export function viewsOf(deps: ViewDeps): readonly ViewMount[] {
+  const mounts: ViewMount[] = [];
+  if (deps.config.mcp.isServed) {
+    mounts.push({ prefix: MCP_PATH, load: async () => (await import('../views/mcp/view.ts')).mcpView(deps) });
+  }
+  return mounts;
 }

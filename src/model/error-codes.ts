@@ -119,6 +119,11 @@ const byStatus = {
       'The key was created for certain networks, and the request comes from another address. Behind a proxy that the service does not trust, that is the address of the proxy.',
       'Send the request from an allowed network, or use a key without this restriction.',
     ],
+    origin_not_allowed: [
+      'This web page or host name may not call this address.',
+      'The `Origin` header of a request to `/mcp` is not a public address of the service. Or the server listens on a loopback address, and the `Host` header names another host, as an attack by DNS rebinding does.',
+      'Call `/mcp` from a program instead of a web page. As the operator, add the origin to `PETSTORE_MCP_ORIGINS`, or set `PETSTORE_PUBLIC_URL` behind a proxy.',
+    ],
     not_in_sandbox: [
       'A trial key cannot do this.',
       'A trial key, which anyone gets on the reference pages, cannot publish an organization, change categories, import animals, upload photos, have photos fetched from URLs, or send a message about an animal of another account or to the store.',

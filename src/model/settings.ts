@@ -102,6 +102,22 @@ export const settingTree = {
     valid: `a list of ${viewNames.join(' and ')}, separated by commas`,
     parse: parseViews,
   },
+  mcp: {
+    isServed: {
+      name: 'PETSTORE_MCP',
+      description: 'Whether production and staging serve their tools for AI agents at /mcp.',
+      default: 'on',
+      valid: 'on or off',
+      parse: (text): boolean | undefined => (text === 'on' ? true : text === 'off' ? false : undefined),
+    },
+    origins: {
+      name: 'PETSTORE_MCP_ORIGINS',
+      description: 'The origins of web pages that may call /mcp, besides those of this service; comma-separated.',
+      defaultText: 'none',
+      valid: 'origins like https://chat.example.org, separated by commas',
+      parse: parseOrigins,
+    },
+  },
   securityContact: {
     name: 'PETSTORE_SECURITY_CONTACT',
     description: 'Where to report a vulnerability, in /.well-known/security.txt.',
@@ -562,6 +578,11 @@ function parseViews(text: string): readonly (typeof viewNames)[number][] | undef
   return names.every(name => (viewNames as readonly string[]).includes(name))
     ? viewNames.filter(name => names.includes(name))
     : undefined;
+}
+
+function parseOrigins(text: string): readonly string[] | undefined {
+  const origins = text.split(',').map(origin => origin.trim());
+  return origins.every(origin => urlOf(origin, ['http:', 'https:'])?.origin === origin) ? origins : undefined;
 }
 
 function parseHeaders(text: string): Readonly<Record<string, string>> | undefined {

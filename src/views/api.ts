@@ -23,6 +23,9 @@ import * as pets from '../store/pets/routes.ts';
 import * as photos from '../store/photos/routes.ts';
 import * as account from './account/routes.ts';
 
+/** The version of the API (contract, Versioning). */
+export const interfaceVersion = '1.0.0';
+
 /** The operations of each noun, in the order of the documentation: method, path, name, scope, and definition. */
 const groups = {
   pet: {

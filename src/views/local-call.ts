@@ -70,8 +70,12 @@ export async function callOperation(
 /** Runs a list operation and returns one page. @throws {Problem} like the operation */
 export async function callList(context: LocalContext, operationId: string, request: LocalRequest): Promise<LocalPage> {
   const { value, headers } = await callOperation(context, operationId, request);
+  return { items: value as LocalPage['items'], next: nextCursorIn(headers) };
+}
+
+/** Returns the cursor of the next page from the headers of a page; `undefined` at the end. */
+export function nextCursorIn(headers: readonly string[]): string | undefined {
   const index = headers.indexOf('x-next');
   const next = index < 0 ? '' : headers[index + 1]!;
-  const cursor = new URLSearchParams(next.slice(next.indexOf('?'))).get('cursor');
-  return { items: value as LocalPage['items'], next: cursor ?? undefined };
+  return new URLSearchParams(next.slice(next.indexOf('?'))).get('cursor') ?? undefined;
 }

@@ -9,12 +9,9 @@ import { type ErrorCode, errors } from '../model/errors.ts';
 import { type Noun, type Tag, tagGroups } from '../model/noun.ts';
 import { nouns } from '../model/nouns.ts';
 import { EventId } from '../model/public-event.ts';
-import { messageRoutes, routes } from './api.ts';
+import { interfaceVersion, messageRoutes, routes } from './api.ts';
 import answers from './generated/recorded-responses.json' with { type: 'json' };
 import { PREFIX, publicUrlOf } from './urls.ts';
-
-/** The version of the API (contract, Versioning). */
-const interfaceVersion = '1.0.0';
 
 const descriptions: Record<AddressName, string> = {
   production: 'Production',

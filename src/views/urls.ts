@@ -3,6 +3,9 @@ import type { AddressName, Config } from '../model/config.ts';
 /** The path of the API on the addresses of production and staging; the message address has none. */
 export const PREFIX = '/v1';
 
+/** The path of the MCP server on the addresses of production and staging. */
+export const MCP_PATH = '/mcp';
+
 /** Returns the public URL of an address, without the prefix and without a trailing slash. */
 export function publicUrlOf(
   { publicUrls, host }: Config,
