@@ -10,6 +10,8 @@ export interface ToolDefinition {
   readonly input: Readonly<Record<string, string>>;
   /** Query parameters that are always sent. */
   readonly fixed?: Readonly<Record<string, string>>;
+  /** The members of the items of a list that stand in results; all without it. */
+  readonly summary?: readonly string[];
   readonly effect: keyof typeof annotations;
 }
 
@@ -31,11 +33,12 @@ const PET_IDS = 'Bonded animals, all together, instead of petId.';
 export const definitions: Readonly<Record<string, ToolDefinition>> = {
   search_pets: {
     operationId: 'listPets',
-    description: `Search for animals. All filters must match. ${PAGE}`,
+    description: `Search for animals. All filters must match. ${PAGE} Items are summaries; get_pet has everything.`,
     input: {
       q: 'Words: name, breed, color, species or trait, such as "puppy good with kids".',
       status: 'available can be held and ordered, pending is reserved.',
-      categoryId: 'A category and those below it.',
+      categoryId: 'A category.',
+      includeDescendants: 'With categoryId: also the categories below it.',
       organizationId: 'Ids of list_organizations.',
       owner: 'me: only animals of the own account.',
       near: 'latitude,longitude; a postal code such as US-90210; or a US or Canadian city such as Portland, OR.',
@@ -43,11 +46,14 @@ export const definitions: Readonly<Record<string, ToolDefinition>> = {
       age: 'One of these ages.',
       sex: 'One of these.',
       size: 'One of these sizes, when grown.',
-      coat: 'One of these coats.',
       sort: 'distance needs near, relevance needs q; recent is newest first.',
       cursor: CURSOR,
     },
-    fixed: { includeDescendants: 'true' },
+    fixed: { view: 'full' },
+    summary: [
+      ...['id', 'name', 'categoryId', 'status', 'price', 'breeds', 'age', 'sex', 'size', 'tags', 'accountId'],
+      ...['externalId', 'distance'],
+    ],
     effect: 'reads',
   },
   get_pet: {

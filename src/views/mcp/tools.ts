@@ -62,7 +62,7 @@ export function isObject(value: unknown): value is Members {
 }
 
 function toolOf(name: string, definition: ToolDefinition): Tool {
-  const { operationId, description, input, fixed = {}, effect } = definition;
+  const { operationId, description, input, fixed = {}, summary, effect } = definition;
   const route = operationId === undefined ? undefined : operationNamed(operationId);
   const isRepeatable = route !== undefined && takesIdempotencyKey(route);
   const sources = route === undefined ? {} : sourcesOf(route);
@@ -93,7 +93,7 @@ function toolOf(name: string, definition: ToolDefinition): Tool {
       requireArguments(given, Object.keys(properties), required);
       if (route === undefined) return explained(String(given['code']));
       const call = callOf(given, sources, fixed);
-      if ('cursor' in input) return pageOf(route.operationId, call, request);
+      if ('cursor' in input) return pageOf(route.operationId, call, summary, request);
       return fitted(JSON.parse(String((await request.call(route.operationId, call)).bytes)) as Members);
     },
   };
@@ -179,20 +179,29 @@ function callOf(
 }
 
 /** Returns a page of a list, with fewer items if more do not fit. */
-async function pageOf(operationId: string, call: OperationCall, request: AdmittedViewRequest): Promise<object> {
+async function pageOf(
+  operationId: string,
+  call: OperationCall,
+  summary: readonly string[] | undefined,
+  request: AdmittedViewRequest,
+): Promise<object> {
   for (let limit = PAGE_ITEMS; ; ) {
     const query = new URLSearchParams(call.query);
     query.set('limit', String(limit));
     const { bytes, headers } = await request.call(operationId, { ...call, query });
-    const items = JSON.parse(String(bytes)) as Members[];
+    const all = JSON.parse(String(bytes)) as Members[];
+    const items = summary === undefined ? all : all.map(item => picked(item, summary));
     const count = countFitting(items);
-    const nextCursor = nextCursorIn(headers);
-    if (count === items.length || limit === 1) {
-      const leftOut = `More than ${limit} items would be too large for a result; nextCursor continues.`;
-      return { items: items.map(fitted), nextCursor, ...(limit < PAGE_ITEMS && { leftOut }) };
+    if (count < items.length && limit > 1) limit = Math.max(1, count);
+    else {
+      const leftOut = limit < PAGE_ITEMS && { leftOut: 'More items would be too large for a result.' };
+      return { items: items.map(fitted), nextCursor: nextCursorIn(headers), ...leftOut };
     }
-    limit = Math.max(1, count);
   }
+}
+
+function picked(item: Members, names: readonly string[]): Members {
+  return Object.fromEntries(names.filter(name => name in item).map(name => [name, item[name]]));
 }
 
 /** @throws {Problem} `invalid_parameter` for an unknown code */
