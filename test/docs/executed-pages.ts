@@ -20,6 +20,7 @@ export const executedPages: Readonly<Record<string, Readonly<Record<string, stri
   'docs/sync.md': {},
   'docs/events.md': {},
   'docs/deployments.md': {},
+  'docs/mcp.md': {},
   'docs/versioning.md': {},
   'docs/operating/install.md': {},
   'docs/operating/configuration.md': {},

@@ -4,6 +4,7 @@ import './generated-client.ts';
 import './typed-client.ts';
 import './orval.ts';
 import './mcp.ts';
+import './mcp-server.ts';
 import './openapi-mcp-server.ts';
 import './swagger-ui.ts';
 import './prism.ts';

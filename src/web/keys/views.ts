@@ -16,6 +16,7 @@ import type { AccountVisit, View } from '../page.ts';
 import { badge, facts, table } from '../parts.ts';
 import { IMPORTS_PATH } from '../paths.ts';
 import type { Site } from '../site.ts';
+import { mcpSetup } from './mcp.ts';
 
 const lifetimes = {
   '': 'Never',
@@ -156,7 +157,7 @@ ${
   url !== undefined &&
   html`<h2>Your first call</h2>
 <p>Paste this into a shell:</p>
-<pre class="copy" id="call"><code>${call}</code></pre>`
+<pre class="copy" id="call"><code>${call}</code></pre>${site.config.mcp.isServed && mcpSetup(url, token)}`
 }
 <p>Next: <a href="/reference">browse the reference</a>, or read <a href="/guides/quickstart">the quickstart</a>.</p>
 <p><a href="/keys">All your keys</a></p>`,
