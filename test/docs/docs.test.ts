@@ -9,6 +9,7 @@ import { petReasons } from '../../src/model/pet.ts';
 import { fileVariable, type Setting, settings } from '../../src/model/settings.ts';
 import { columnsOf, presetNames } from '../../src/store/exports/presets.ts';
 import { routes } from '../../src/views/api.ts';
+import { definitions } from '../../src/views/mcp/definitions.ts';
 import { openApiDocument } from '../../src/views/openapi.ts';
 import { blocksOf } from '../support/pages-as-scripts.ts';
 import { executedPages, testedElsewhere } from './executed-pages.ts';
@@ -195,7 +196,12 @@ describe('the documentation agrees with the product', () => {
     assert.deepEqual(
       unknown(
         words,
-        word => word in errors || pageErrors.has(word) || otherNames.includes(word) || documentedNames.has(word),
+        word =>
+          word in errors ||
+          word in definitions ||
+          pageErrors.has(word) ||
+          otherNames.includes(word) ||
+          documentedNames.has(word),
       ),
       [],
     );
@@ -234,6 +240,16 @@ describe('the documentation agrees with the product', () => {
       ),
       [],
     );
+  });
+
+  test('the guide on MCP has every tool with its operation and scope', () => {
+    const page = pages.get('docs/mcp.md')!;
+    for (const [name, { operationId }] of Object.entries(definitions)) {
+      const scope = routes.find(route => route.operationId === operationId)?.access.scope;
+      const row = operationId === undefined ? `| \`${name}\` | none` : `| \`${name}\` | \`${operationId}\``;
+      const found = page.split('\n').find(line => line.startsWith(row));
+      assert.ok(found?.endsWith(scope === undefined ? '| none |' : `| \`${scope}\` |`), name);
+    }
   });
 
   test('the section on stability names exactly the operations that are not stable', () => {

@@ -29,11 +29,11 @@ describe('the pages of API keys', { skip: skipBrowser }, () => {
       assert.equal((await send(`${service.urls.staging}/pets`, { key: token })).status, 200);
       await page.getByText('Use it with an AI agent').click();
       const [claude, vsCode, other] = await page.locator('details pre').allInnerTexts();
-      const { url, headers } = JSON.parse(other!).mcpServers.petstore;
+      const { url, headers } = JSON.parse(other!).mcpServers['pet-store'];
       const body = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
       assert.ok((await send(url, { method: 'POST', headers, body })).body.result.tools.length > 0);
       assert.ok(claude!.includes(`${url} --header "Authorization: Bearer ${token}"`));
-      assert.deepEqual([JSON.parse(vsCode!).servers.petstore.url, vsCode!.includes(token)], [url, false]);
+      assert.deepEqual([JSON.parse(vsCode!).servers['pet-store'].url, vsCode!.includes(token)], [url, false]);
 
       await page.goto(`${origin}/keys`);
       assert.ok(!(await page.content()).includes(token), 'the token is shown once');
