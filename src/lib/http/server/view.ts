@@ -18,6 +18,8 @@ export interface ViewMount {
  */
 export interface HttpView {
   readonly operations: readonly ViewOperation[];
+  /** Identifies the caller of any request, unless its operation does. */
+  authenticate?(request: ViewRequest): MaybePromise<ViewAuthentication>;
   /** Returns the reason to reject any request, also a preflight, before its key is checked. */
   refuse?(request: ViewRequest): Problem | undefined;
   /** Returns the response that states a problem in the format of this interface. */
@@ -29,7 +31,7 @@ export interface ViewOperation extends LoggedRoute {
   readonly method: Method;
   /** The largest body in bytes; bodies of GET and DELETE are not read. */
   readonly bytesMax?: number;
-  /** Identifies the caller, unless the API key is in the `Authorization` header. */
+  /** Identifies the caller. By default the view does, or else the API key in the `Authorization` header. */
   authenticate?(request: ViewRequest): MaybePromise<ViewAuthentication>;
   handle(request: AdmittedViewRequest): MaybePromise<ViewResponse>;
 }
@@ -68,6 +70,11 @@ export interface AdmittedViewRequest extends ViewRequest {
   /** Absent for a visitor without a key. */
   readonly caller: Caller | undefined;
   readonly body: Buffer;
+  /**
+   * Makes a visitor the caller that its body names, also for the rate limit headers and the logs.
+   * @throws {Problem} the problem of the result, if there is one
+   */
+  identify(result: AuthenticationResult): Caller;
   /**
    * Runs an operation of the API for the caller, with the checks that it has there.
    * @throws {Problem} like the operation

@@ -1,5 +1,6 @@
 import type { Problem } from '../problem.ts';
-import type { KeyOwner } from './authenticator.ts';
+import type { Caller } from '../route.ts';
+import type { AuthenticationResult, KeyOwner } from './authenticator.ts';
 import type { BoundRoute } from './bound-route.ts';
 import { clientAddress } from './client-address.ts';
 import type { ErrorResponses } from './error-responses.ts';
@@ -22,6 +23,8 @@ interface ViewExchange extends Exchange, LoadedView {
   readonly prefix: string;
   readonly operation: ViewOperation | undefined;
   readonly incoming: ViewRequest;
+  /** The key that was rejected, if it exists. */
+  refused?: KeyOwner | undefined;
 }
 
 /** The parts of a server that its views use. */
@@ -105,18 +108,11 @@ export class ViewServer<Context> {
       // The address of a connection is unknown once it is closed.
       exchange.address = incoming.address();
       const { authorization } = request.headers;
-      const authenticated = await (operation?.authenticate?.(incoming) ??
+      const result = await (operation?.authenticate?.(incoming) ??
+        view.authenticate?.(incoming) ??
         options.authenticator.authenticate({ authorization, address: incoming.address }));
-      exchange.headers = authenticated.headers;
-      if ('visitor' in authenticated) await this.#handle(exchange, authenticated.visitor);
-      else {
-        exchange.caller = authenticated.caller;
-        if (!authenticated.authenticated) await this.#reject(exchange, authenticated.problem, authenticated.refused);
-        else {
-          exchange.countedAt = authenticated.countedAt;
-          await this.#handle(exchange, authenticated.caller.accountId);
-        }
-      }
+      exchange.headers = result.headers;
+      await this.#handle(exchange, 'visitor' in result ? result.visitor : identify(exchange, result).accountId);
     }
   }
 
@@ -132,7 +128,10 @@ export class ViewServer<Context> {
     using body = new WholeBody(options, owner);
     const bytes = bytesMax === undefined ? noBytes : await body.read(exchange, bytesMax, errors);
     const call = (operationId: string, request: OperationCall) => this.#call(exchange, operationId, request);
-    const response = await operation.handle({ ...incoming, caller, body: bytes, call });
+    const response = await operation.handle({
+      ...{ ...incoming, caller, body: bytes, call },
+      identify: result => identify(exchange, result),
+    });
     exchange.caller ??= response.caller;
     this.#respond(exchange, response);
   }
@@ -168,8 +167,8 @@ export class ViewServer<Context> {
   }
 
   /** Rejects a request. Rejected for lack of capacity, it does not count against the plan of its caller. */
-  async #reject(exchange: ViewExchange, problem: Problem, key: KeyOwner | undefined = exchange.caller): Promise<void> {
-    const { view, incoming, caller } = exchange;
+  async #reject(exchange: ViewExchange, problem: Problem): Promise<void> {
+    const { view, incoming, caller, refused = caller } = exchange;
     const { options, errors } = this.#deps;
     if (problem.code === 'overloaded' && caller !== undefined) {
       exchange.headers = await Promise.try(() => options.authenticator.uncount(caller, exchange.countedAt)).catch(
@@ -177,7 +176,7 @@ export class ViewServer<Context> {
         () => exchange.headers,
       );
     } else if (exchange.headers.length === 0) exchange.headers = errors.addressHeaders(exchange.request);
-    errors.report(exchange, problem, key);
+    errors.report(exchange, problem, refused);
     const response = view.problemResponse(problem, incoming);
     this.#respond(exchange, {
       ...response,
@@ -204,4 +203,19 @@ export class ViewServer<Context> {
     const { status, code } = problem;
     options.onResponse?.(exchange, { route: undefined, prefix, status, code, durationMs });
   }
+}
+
+/**
+ * Returns the authenticated caller of a request.
+ * @throws {Problem} if there is none
+ */
+function identify(exchange: ViewExchange, result: AuthenticationResult): Caller {
+  exchange.headers = result.headers;
+  exchange.caller = result.caller;
+  if (!result.authenticated) {
+    exchange.refused = result.refused;
+    throw result.problem;
+  }
+  exchange.countedAt = result.countedAt;
+  return result.caller;
 }
