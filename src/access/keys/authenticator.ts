@@ -77,6 +77,26 @@ export class KeyAuthenticator implements Authenticator {
       : this.#verify(credentials, token, key);
   }
 
+  /**
+   * Authenticates a request that proves its key by other means than the key's token, and counts it.
+   * @param proves reports whether the request proves a key with this stored hash
+   */
+  authenticateBy(
+    credentials: Credentials,
+    keyId: string,
+    proves: (hash: Buffer) => boolean,
+  ): MaybePromise<AuthenticationResult> {
+    const { keys, limiter, deployments } = this.#options;
+    const verify = (key: CachedKey | undefined) => {
+      if (key === undefined || !proves(key.hash))
+        return this.#reject(credentials, 'invalid_api_key', undefined, key?.caller);
+      const isServed = (deployments as readonly string[]).includes(key.caller.deployment);
+      return isServed ? this.#admit(credentials, key) : this.#reject(credentials, 'wrong_deployment');
+    };
+    const key = keys.find(keyId, () => limiter.hasRejections(addressOf(credentials.address())));
+    return key instanceof Promise ? key.then(verify) : verify(key);
+  }
+
   async uncount(caller: Caller, countedAt: number): Promise<readonly string[]> {
     const key = await this.#options.keys.find(caller.keyId);
     if (key === undefined) throw new Error(`The key ${caller.keyId} was deleted.`);
