@@ -17,10 +17,13 @@ export const exposeHeaders = [
     'WWW-Authenticate, Allow, Content-Disposition',
 ];
 
-/** The request headers that browsers may send when a preflight request names none: all that an operation reads. */
+/**
+ * The request headers that browsers may send when a preflight request names none: all that an operation reads, and that
+ * of the Petfinder SDK.
+ */
 const requestHeaders =
   'Authorization, Content-Type, Prefer, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Request-Id, ' +
-  'traceparent';
+  'traceparent, x-api-sdk';
 
 /** Lets scripts of other sites read a response. */
 export const anyOrigin: readonly string[] = ['Access-Control-Allow-Origin', '*'];
