@@ -20,9 +20,14 @@ export interface ViewDeps {
 
 /** Returns the views of the address of a deployment. Each is imported with the first request for it. */
 export function viewsOf(deps: ViewDeps): readonly ViewMount[] {
+  const { mcp, views = [] } = deps.config;
   const mounts: ViewMount[] = [];
-  if (deps.config.mcp.isServed) {
+  if (mcp.isServed) {
     mounts.push({ prefix: MCP_PATH, load: async () => (await import('../views/mcp/view.ts')).mcpView(deps) });
+  }
+  if (views.includes('petfinder')) {
+    const load = async () => (await import('../views/petfinder/view.ts')).petfinderView(deps);
+    mounts.push({ prefix: '/petfinder/v2', load });
   }
   return mounts;
 }

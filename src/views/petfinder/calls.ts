@@ -1,0 +1,51 @@
+import { Problem } from '../../lib/http/problem.ts';
+import type { AdmittedViewRequest, OperationCall } from '../../lib/http/server/view.ts';
+import type { Organization } from '../../model/organization.ts';
+
+/** The path below which the view is served. */
+export const PREFIX = '/petfinder/v2';
+
+/** Returns the start of the links in a response: a path, because many clients write their own host before it. */
+export function linkBaseOf({ publicUrl }: Pick<AdmittedViewRequest, 'publicUrl'>): string {
+  return new URL(publicUrl).pathname.replace(/\/$/, '') + PREFIX;
+}
+
+/** A page of a list of the API. */
+export interface CalledPage<Row> {
+  readonly rows: readonly Row[];
+  /** The cursor of the next page. */
+  readonly next: string | undefined;
+  /** The number of rows on all pages, if the list can count them. */
+  readonly total: number | undefined;
+}
+
+/** Runs an operation of the API, and returns its body. @throws {Problem} like the operation */
+export async function bodyOf<T>(request: AdmittedViewRequest, operationId: string, call: OperationCall): Promise<T> {
+  return JSON.parse(String((await request.call(operationId, call)).bytes)) as T;
+}
+
+/** Runs a list of the API, and returns a page of it. @throws {Problem} like the operation */
+export async function pageOf<Row>(
+  request: AdmittedViewRequest,
+  operationId: string,
+  query: Readonly<Record<string, string>>,
+): Promise<CalledPage<Row>> {
+  const { bytes, headers } = await request.call(operationId, { query, headers: { prefer: 'count=exact' } });
+  const headerNamed = (name: string) => (headers.includes(name) ? headers[headers.indexOf(name) + 1] : undefined);
+  const total = headerNamed('X-Total-Count');
+  return {
+    rows: JSON.parse(String(bytes)) as Row[],
+    next: new URL(headerNamed('x-next') ?? '/', 'http://x').searchParams.get('cursor') ?? undefined,
+    total: total === undefined ? undefined : Number(total),
+  };
+}
+
+/** Returns the organization of an account; `undefined` if it has published none. */
+export async function organizationOf(request: AdmittedViewRequest, id: number): Promise<Organization | undefined> {
+  try {
+    return await bodyOf<Organization>(request, 'getOrganization', { path: { organizationId: String(id) } });
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'organization_not_found') return undefined;
+    throw error;
+  }
+}

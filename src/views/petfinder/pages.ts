@@ -1,0 +1,187 @@
+import type { Clock } from '../../lib/clock.ts';
+import { SCAN_LIMIT } from '../../lib/http/pagination/paginate.ts';
+import { invalidParameter } from '../../lib/http/problem.ts';
+import type { CalledPage } from './calls.ts';
+import type { Parameters } from './parameters.ts';
+
+/** The maximum number of rows on a page of the API. */
+const ROWS_PER_CALL = 100;
+/** The maximum number of rows that a request reads in search of those that match, or to reach a page. */
+const READ_MAX = { listed: SCAN_LIMIT, tested: 2000 };
+const LIMIT_DEFAULT = 20;
+const COUNTED_MS = 60_000;
+const COUNTS_MAX = 1000;
+
+/** A list of the API whose pages have numbers in the view. */
+export interface NumberedList<Row> {
+  /** Identifies the list and its filters. */
+  readonly key: string;
+  /** Reads a page of at most 100 rows. @param isShown whether the rows are shown, and not only counted */
+  read(limit: number, cursor: string | undefined, isShown: boolean): Promise<CalledPage<Row>>;
+  /** Reports whether a row matches the filters that the list of the API does not have. */
+  matches?: ((row: Row) => boolean) | undefined;
+  /** Whether later rows cannot match after this one. */
+  isPast?: ((row: Row) => boolean) | undefined;
+  /** Whether pages cannot be reached by their numbers, because each reading has another order. */
+  readonly isRandom?: boolean;
+}
+
+/** The rows of a page, with the `pagination` of the response. */
+export interface NumberedPage<Row> {
+  readonly rows: readonly Row[];
+  readonly pagination: object;
+}
+
+/** A position in a list: the cursor of a page of the API, and the number of its rows before the position. */
+interface RowPosition {
+  readonly cursor: string | undefined;
+  readonly index: number;
+}
+
+interface FoundPage<Row> {
+  readonly rows: readonly Row[];
+  readonly next: RowPosition | undefined;
+  /** The number of rows of the list, if it is known. */
+  readonly total: number | undefined;
+}
+
+const START: RowPosition = { cursor: undefined, index: 0 };
+
+/** Numbers the pages of lists. */
+export class PageNumbers {
+  readonly #clock: Clock;
+  /** Recent numbers of rows by the keys of lists. */
+  readonly #counts = new Map<string, { readonly rows: number; readonly at: number }>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /**
+   * Returns the page that the parameters `page` and `limit` select. The link to the next page has a cursor, so that it is
+   * found as fast as the first one.
+   * @throws {Problem} for a page beyond the rows that a request reads
+   */
+  async page<Row>(list: NumberedList<Row>, parameters: Parameters, path: string): Promise<NumberedPage<Row>> {
+    const limit = parameters.number('limit', ROWS_PER_CALL) ?? LIMIT_DEFAULT;
+    const page = parameters.number('page', 1_000_000_000) ?? 1;
+    const known = decode(parameters.text('cursor'), page);
+    const before = known === undefined && !list.isRandom ? (page - 1) * limit : 0;
+    const found = await readPage(list, { position: known ?? START, before, limit });
+    const isLast = found.next === undefined && (page === 1 || found.rows.length > 0) && !list.isRandom;
+    const total = isLast ? (page - 1) * limit + found.rows.length : (found.total ?? (await this.#count(list)));
+    const linkTo = (number: number, cursor?: string) => {
+      const query = parameters.without('page', 'cursor');
+      query.append('page', String(number));
+      if (cursor !== undefined) query.append('cursor', cursor);
+      return { href: `${path}?${query}` };
+    };
+    return {
+      rows: found.rows,
+      pagination: {
+        count_per_page: limit,
+        total_count: total,
+        current_page: page,
+        total_pages: Math.ceil(total / limit),
+        _links: {
+          ...(page > 1 && { previous: linkTo(page - 1) }),
+          ...(found.next && { next: linkTo(page + 1, encode(found.next, page + 1)) }),
+        },
+      },
+    };
+  }
+
+  /** Returns the number of rows that match, among those that a request reads; up to a minute old. */
+  async #count<Row>(list: NumberedList<Row>): Promise<number> {
+    const now = this.#clock.now();
+    const known = this.#counts.get(list.key);
+    if (known !== undefined && now - known.at < COUNTED_MS) return known.rows;
+    const rows = await countRows(list);
+    this.#counts.delete(list.key);
+    this.#counts.set(list.key, { rows, at: now });
+    if (this.#counts.size > COUNTS_MAX) this.#counts.delete(this.#counts.keys().next().value!);
+    return rows;
+  }
+}
+
+/** @param from the position to start at, and the number of matching rows to skip from there */
+async function readPage<Row>(
+  list: NumberedList<Row>,
+  from: { readonly position: RowPosition; readonly before: number; readonly limit: number },
+): Promise<FoundPage<Row>> {
+  const { limit } = from;
+  let { before } = from;
+  const reader = new RowReader(list, from.position);
+  if (before >= reader.left) throw tooFar();
+  const found: Located<Row>[] = [];
+  // One more matching row shows that another page follows.
+  const most = list.matches === undefined ? limit : limit + 1;
+  while (!reader.isDone && found.length < most) {
+    const rows = await reader.read(before > 0 ? Math.min(ROWS_PER_CALL, before) : limit, before === 0);
+    found.push(...rows.slice(before));
+    before = Math.max(0, before - rows.length);
+  }
+  if (before > 0 && reader.next !== undefined) throw tooFar();
+  const rows = found.slice(0, limit).map(({ row }) => row);
+  return { rows, next: found[limit]?.at ?? reader.next, total: reader.total };
+}
+
+async function countRows<Row>(list: NumberedList<Row>): Promise<number> {
+  const reader = new RowReader(list, START);
+  let count = 0;
+  while (!reader.isDone) count += (await reader.read(ROWS_PER_CALL, false)).length;
+  return count;
+}
+
+interface Located<Row> {
+  readonly row: Row;
+  readonly at: RowPosition;
+}
+
+/** Reads the matching rows of a list in order, up to a number of rows that a request may read. */
+class RowReader<Row> {
+  readonly #list: NumberedList<Row>;
+  /** The position of the next row; `undefined` at the end of the list. */
+  next: RowPosition | undefined;
+  /** The number of rows that may still be read. */
+  left: number;
+  isDone = false;
+  total: number | undefined;
+
+  constructor(list: NumberedList<Row>, from: RowPosition) {
+    this.#list = list;
+    this.next = from;
+    this.left = list.matches === undefined ? READ_MAX.listed : READ_MAX.tested;
+  }
+
+  /** Returns the matching rows among the next ones. @param limit the number of rows, if all match */
+  async read(limit: number, isShown: boolean): Promise<readonly Located<Row>[]> {
+    const { matches, isPast } = this.#list;
+    const { cursor, index } = this.next!;
+    const most = matches === undefined ? limit : ROWS_PER_CALL;
+    const { rows, next, total } = await this.#list.read(most, cursor, isShown || matches !== undefined);
+    const past = isPast === undefined ? -1 : rows.findIndex(isPast);
+    this.next = next === undefined || past >= 0 ? undefined : { cursor: next, index: 0 };
+    this.left -= rows.length;
+    // A short page with a next one has read as many rows as a page of the API may.
+    this.isDone = this.next === undefined || this.left <= 0 || rows.length < most;
+    if (matches === undefined) this.total = total;
+    const located = rows.map((row, number) => ({ row, at: { cursor, index: number } }));
+    return located.slice(index, past < 0 ? rows.length : past).filter(({ row }) => matches?.(row) !== false);
+  }
+}
+
+function tooFar() {
+  return invalidParameter('page', 'page is too far from the first page. Follow _links.next instead.');
+}
+
+/** The number of the page is part of its cursor: a client may send the cursor of another page. */
+function encode({ cursor = '', index }: RowPosition, page: number): string {
+  return `${page}.${index}.${cursor}`;
+}
+
+/** Returns the position of a cursor; `undefined` if it is not of this page. */
+function decode(text: string | undefined, page: number): RowPosition | undefined {
+  const [, number, index, cursor] = /^(\d{1,10})\.(\d{1,2})\.(.*)$/.exec(text ?? '') ?? [];
+  return Number(number) === page ? { cursor: cursor || undefined, index: Number(index) } : undefined;
+}

@@ -1,0 +1,50 @@
+import type { Deployment } from '../../access/deployment.ts';
+import type { KeyAuthenticator } from '../../access/keys/authenticator.ts';
+import type { AdmittedViewRequest, HttpView, ViewOperation } from '../../lib/http/server/view.ts';
+import { AccessTokens } from './access-token.ts';
+import { getAnimal, listAnimals } from './animals.ts';
+import { problemResponse } from './errors.ts';
+import { getOrganization, listOrganizations } from './organizations.ts';
+import { PageNumbers } from './pages.ts';
+import { getType, listBreeds, listTypes } from './types.ts';
+
+/** The parts of a process that the view uses. */
+interface PetfinderDeps {
+  readonly deployment: Deployment;
+  readonly authenticator: KeyAuthenticator;
+}
+
+/**
+ * Returns the view for clients of Petfinder's API v2, which only reads.
+ * @source the public clients of that API: `@petfinder/petfinder-js`, `petpy` and others
+ */
+export function petfinderView({ deployment, authenticator }: PetfinderDeps): HttpView {
+  const { clock, database } = deployment;
+  const tokens = new AccessTokens({ authenticator, clock });
+  const deps = { database, pages: new PageNumbers(clock) };
+  return {
+    operations: [
+      tokens.operation(),
+      reading('petfinder.listAnimals', '/animals', request => listAnimals(request, deps)),
+      reading('petfinder.getAnimal', '/animals/{id}', request => getAnimal(request, deps)),
+      reading('petfinder.listTypes', '/types', listTypes),
+      reading('petfinder.getType', '/types/{type}', getType),
+      reading('petfinder.listBreeds', '/types/{type}/breeds', listBreeds),
+      reading('petfinder.listOrganizations', '/organizations', request => listOrganizations(request, deps)),
+      reading('petfinder.getOrganization', '/organizations/{id}', getOrganization),
+    ],
+    authenticate: request => tokens.authenticate(request),
+    problemResponse,
+  };
+}
+
+function reading(
+  operationId: string,
+  path: string,
+  read: (request: AdmittedViewRequest) => Promise<object>,
+): ViewOperation {
+  return {
+    ...{ operationId, method: 'GET', path },
+    handle: async request => ({ status: 200, bytes: JSON.stringify(await read(request)) }),
+  };
+}
