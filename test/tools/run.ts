@@ -11,3 +11,4 @@ import './prism.ts';
 import './postman.ts';
 import './prometheus.ts';
 import './sdk-package.ts';
+import './petfinder.ts';

@@ -16,6 +16,7 @@ const versions = {
   '@modelcontextprotocol/conformance': '0.2.0-alpha.12',
   '@modelcontextprotocol/inspector': '2.12.0',
   '@modelcontextprotocol/sdk': '1.32.2',
+  '@petfinder/petfinder-js': '1.0.6',
   '@redocly/cli': '2.77.0',
   '@stoplight/prism-cli': '5.14.2',
   axios: '1.21.1',

@@ -1,5 +1,6 @@
 import { isCountry } from '../../lib/countries.ts';
 import { KM_PER_MILE } from '../../lib/distance.ts';
+import { invalidCursor } from '../../lib/http/pagination/cursor.ts';
 import { invalidParameter } from '../../lib/http/problem.ts';
 import type { AdmittedViewRequest } from '../../lib/http/server/view.ts';
 import { foldedText } from '../../lib/text.ts';
@@ -90,6 +91,7 @@ async function searchOf(
     key: JSON.stringify(['organizations', near, within, filter, sort, ...texts]),
     matches: isTested || Object.keys(filter).length > 0 ? listed => matches(listed) && isInFilter(listed) : undefined,
     async read(limit, cursor = '0') {
+      if (!/^\d{1,9}$/.test(cursor)) throw invalidCursor();
       const from = Number(cursor);
       const page = found.slice(from, from + limit);
       const read = await Promise.all(page.map(({ id }) => organizationOf(request, id)));
