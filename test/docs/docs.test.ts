@@ -192,7 +192,10 @@ describe('the documentation agrees with the product', () => {
   });
 
   test('every error code in the pages exists', () => {
-    const words = mentions(/`([a-z]+(?:_[a-z]+)+)`/g).filter(({ text }) => !/^(petstore|process|nodejs)_/.test(text));
+    const words = mentions(/`([a-z]+(?:_[a-z]+)+)`/g)
+      .filter(({ text }) => !/^(petstore|process|nodejs)_/.test(text))
+      // This page has the names of another interface.
+      .filter(({ page }) => page !== 'docs/petfinder.md');
     assert.deepEqual(
       unknown(
         words,

@@ -18,6 +18,7 @@ export const executedPages: Readonly<Record<string, Readonly<Record<string, stri
   'docs/holds.md': {},
   'docs/orders.md': {},
   'docs/sync.md': {},
+  'docs/petfinder.md': {},
   'docs/events.md': {},
   'docs/deployments.md': {},
   'docs/mcp.md': {},
