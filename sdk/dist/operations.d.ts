@@ -89,15 +89,15 @@ export interface Operations {
     deleteCategory(categoryId: number, options?: RequestOptions): Call<void>;
     /** Merge a category into another. Scope `pets:write`. */
     mergeCategory(categoryId: number, body: CategoryMerger, options?: RequestOptions): Call<Category>;
-    /** List organizations. Scope `pets:read`. Beta. */
+    /** List organizations. Scope `pets:read`. */
     listOrganizations(query?: ListOrganizationsQuery, options?: RequestOptions): Pages<Organization>;
-    /** Get an organization. Scope `pets:read`. Beta. */
+    /** Get an organization. Scope `pets:read`. */
     getOrganization(organizationId: number, options?: RequestOptions): Call<Organization>;
-    /** Publish or replace an organization. Scope `organizations:write`. Beta. */
+    /** Publish or replace an organization. Scope `organizations:write`. */
     replaceOrganization(organizationId: number, body: NewOrganization, options?: RequestOptions): Call<Organization>;
-    /** Change an organization. Scope `organizations:write`. Beta. */
+    /** Change an organization. Scope `organizations:write`. */
     updateOrganization(organizationId: number, body: OrganizationPatch, options?: RequestOptions): Call<Organization>;
-    /** Delete an organization. Scope `organizations:write`. Beta. */
+    /** Delete an organization. Scope `organizations:write`. */
     deleteOrganization(organizationId: number, options?: RequestOptions): Call<void>;
     /** Add a photo of an organization. Scope `organizations:write`. Beta. */
     addOrganizationPhoto(organizationId: number, file: FileSource, options?: RequestOptions & AddOrganizationPhotoQuery): Call<Photo>;
@@ -107,15 +107,15 @@ export interface Operations {
     deleteOrganizationPhoto(organizationId: number, photoId: string, options?: RequestOptions): Call<void>;
     /** Get the original of a photo of an organization. Scope `pets:read`. Beta. */
     getOrganizationPhotoOriginal(organizationId: number, photoId: string, options?: RequestOptions): Download;
-    /** List holds. Scope `orders:read`. Beta. */
+    /** List holds. Scope `orders:read`. */
     listHolds(query?: ListHoldsQuery, options?: RequestOptions): Pages<Hold>;
-    /** Place a hold. Scope `orders:write`. Beta. */
+    /** Place a hold. Scope `orders:write`. */
     createHold(body: NewHold, options?: RequestOptions): Call<Hold>;
-    /** Get a hold. Scope `orders:read`. Beta. */
+    /** Get a hold. Scope `orders:read`. */
     getHold(holdId: number, options?: RequestOptions): Call<Hold>;
-    /** Change when a hold expires. Scope `orders:write`. Beta. */
+    /** Change when a hold expires. Scope `orders:write`. */
     extendHold(holdId: number, body: HoldExtension, options?: RequestOptions): Call<Hold>;
-    /** Release a hold. Scope `orders:write`. Beta. */
+    /** Release a hold. Scope `orders:write`. */
     releaseHold(holdId: number, options?: RequestOptions): Call<Hold>;
     /** List orders. Scope `orders:read`. */
     listOrders(query?: ListOrdersQuery, options?: RequestOptions): Pages<Order>;
@@ -123,43 +123,43 @@ export interface Operations {
     placeOrder(body: NewOrder, options?: RequestOptions): Call<Order>;
     /** Get an order. Scope `orders:read`. */
     getOrder(orderId: number, options?: RequestOptions): Call<Order>;
-    /** Approve an order. Scope `orders:write`. Beta. */
+    /** Approve an order. Scope `orders:write`. */
     approveOrder(orderId: number, body?: NewOrderStep, options?: RequestOptions): Call<Order>;
-    /** Deliver an order. Scope `orders:write`. Beta. */
+    /** Deliver an order. Scope `orders:write`. */
     deliverOrder(orderId: number, body?: NewOrderStep, options?: RequestOptions): Call<Order>;
-    /** Cancel an order. Scope `orders:write`. Beta. */
+    /** Cancel an order. Scope `orders:write`. */
     cancelOrder(orderId: number, body?: NewOrderStep, options?: RequestOptions): Call<Order>;
-    /** Return an animal. Scope `orders:write`. Beta. */
+    /** Return an animal. Scope `orders:write`. */
     returnOrder(orderId: number, body?: NewOrderReturn, options?: RequestOptions): Call<Order>;
     /** Count the animals by status. Scope `pets:read`. */
     getInventory(options?: RequestOptions): Call<Inventory>;
-    /** List events. Scope `events:read`. Beta. */
+    /** List events. Scope `events:read`. */
     listEvents(query?: ListEventsQuery, options?: RequestOptions): Pages<PetstoreEvent>;
-    /** Stream events. Scope `events:read`. Beta. */
+    /** Stream events. Scope `events:read`. */
     streamEvents(query?: StreamEventsQuery, options?: RequestOptions): EventStream;
-    /** Create a webhook. Scope `webhooks:write`. Beta. */
+    /** Create a webhook. Scope `webhooks:write`. */
     createWebhook(body: NewWebhook, options?: RequestOptions): Call<CreatedWebhook>;
-    /** List webhooks. Scope `webhooks:read`. Beta. */
+    /** List webhooks. Scope `webhooks:read`. */
     listWebhooks(query?: ListWebhooksQuery, options?: RequestOptions): Pages<Webhook>;
-    /** Get a webhook. Scope `webhooks:read`. Beta. */
+    /** Get a webhook. Scope `webhooks:read`. */
     getWebhook(webhookId: number, options?: RequestOptions): Call<Webhook>;
-    /** Update a webhook. Scope `webhooks:write`. Beta. */
+    /** Update a webhook. Scope `webhooks:write`. */
     updateWebhook(webhookId: number, body: WebhookPatch, options?: RequestOptions): Call<Webhook>;
-    /** Delete a webhook. Scope `webhooks:write`. Beta. */
+    /** Delete a webhook. Scope `webhooks:write`. */
     deleteWebhook(webhookId: number, options?: RequestOptions): Call<void>;
-    /** Activate a webhook. Scope `webhooks:write`. Beta. */
+    /** Activate a webhook. Scope `webhooks:write`. */
     activateWebhook(webhookId: number, options?: RequestOptions): Call<Webhook>;
-    /** Deactivate a webhook. Scope `webhooks:write`. Beta. */
+    /** Deactivate a webhook. Scope `webhooks:write`. */
     deactivateWebhook(webhookId: number, options?: RequestOptions): Call<Webhook>;
-    /** Rotate the secret of a webhook. Scope `webhooks:write`. Beta. */
+    /** Rotate the secret of a webhook. Scope `webhooks:write`. */
     rotateWebhookSecret(webhookId: number, body?: SecretRotation, options?: RequestOptions): Call<RotatedSecret>;
-    /** Test a webhook. Scope `webhooks:write`. Beta. */
+    /** Test a webhook. Scope `webhooks:write`. */
     testWebhook(webhookId: number, options?: RequestOptions): Call<Delivery>;
-    /** List deliveries. Scope `webhooks:read`. Beta. */
+    /** List deliveries. Scope `webhooks:read`. */
     listDeliveries(webhookId: number, query?: ListDeliveriesQuery, options?: RequestOptions): Pages<Delivery>;
-    /** Get a delivery. Scope `webhooks:read`. Beta. */
+    /** Get a delivery. Scope `webhooks:read`. */
     getDelivery(webhookId: number, deliveryId: number, options?: RequestOptions): Call<Delivery>;
-    /** Deliver events again. Scope `webhooks:write`. Beta. */
+    /** Deliver events again. Scope `webhooks:write`. */
     redeliverEvents(webhookId: number, body: NewRedelivery, options?: RequestOptions): Call<Redelivery>;
     /** List the audit log. Scope `audit:read`. Beta. */
     listAuditEntries(query?: ListAuditEntriesQuery, options?: RequestOptions): Pages<AuditEntry>;
@@ -167,14 +167,14 @@ export interface Operations {
     listRefusals(query?: ListRefusalsQuery, options?: RequestOptions): Pages<Refusal>;
     /** Get your account. Scope `account:read`. Beta. */
     getAccount(options?: RequestOptions): Call<Account>;
-    /** Get your usage. Scope `account:read`. Beta. */
+    /** Get your usage. Scope `account:read`. */
     getUsage(query?: GetUsageQuery, options?: RequestOptions): Call<Usage>;
     /** List your requests. Scope `account:read`. Beta. */
     listRequests(query?: ListRequestsQuery, options?: RequestOptions): Pages<LoggedRequest>;
     /** Send a message. Scope `messages:write`. */
     sendMessage(body: NewMessage, options?: RequestOptions): Call<QueuedMessage>;
-    /** List messages. Scope `messages:read`. Beta. */
+    /** List messages. Scope `messages:read`. */
     listMessages(query?: ListMessagesQuery, options?: RequestOptions): Pages<Message>;
-    /** Get a message. Scope `messages:read`. Beta. */
+    /** Get a message. Scope `messages:read`. */
     getMessage(messageId: string, options?: RequestOptions): Call<Message>;
 }

@@ -19,6 +19,7 @@ export type ErrorCode =
   | 'insufficient_scope'
   | 'account_suspended'
   | 'address_not_allowed'
+  | 'origin_not_allowed'
   | 'not_in_sandbox'
   | 'not_owner'
   | 'pet_not_found'
