@@ -2,11 +2,11 @@ import type { Encryptor } from '../../lib/encryption.ts';
 import type { OutgoingClient } from '../../lib/http/client/client.ts';
 import type { Outcome } from '../../lib/http/client/outcome.ts';
 import type { MaybePromise } from '../../lib/maybe-promise.ts';
-import { signatureHeaders } from '../../lib/signature.ts';
 import type { AttemptRow } from '../../model/delivery.ts';
 import { canSee, publicEvent, sightOf } from '../public/visibility.ts';
 import { decryptSecret } from '../webhooks/secrets.ts';
 import type { ClaimedDelivery } from './claim.ts';
+import { type SignedEvent, signedRequest } from './signed-request.ts';
 
 /**
  * Sends a claimed delivery as a signed request.
@@ -39,20 +39,12 @@ export async function sendDelivery(
 export function postSigned(
   outgoing: OutgoingClient,
   url: string,
-  { type, time, ...event }: { readonly type: string; readonly time: string; readonly id: string },
+  event: SignedEvent,
   secrets: readonly Buffer[],
   isAllowed: () => MaybePromise<boolean>,
   trace: { readonly traceparent?: string } = {},
 ): Promise<Outcome> {
-  // Standard Webhooks calls the time `timestamp`.
-  const body = JSON.stringify({ type, timestamp: time, time, ...event });
-  const headers = {
-    'content-type': 'application/json',
-    'user-agent': 'Petstore-Webhooks/1',
-    ...trace,
-    ...signatureHeaders(event.id, outgoing.now(), body, secrets),
-  };
-  return outgoing.post({ url, headers, body, isAllowed });
+  return outgoing.post({ url, ...signedRequest(event, outgoing.now(), secrets, trace), isAllowed });
 }
 
 /** Reports whether the receiver accepted a delivery: it responded with a status from 200 to 299. */
