@@ -1,6 +1,7 @@
 import packageJson from '../../package.json' with { type: 'json' };
 import { fileVariable, settings } from '../model/settings.ts';
-import type { Command, Option, Style, Terminal } from './command.ts';
+import type { Command, Style, Terminal } from './command.ts';
+import { commandHelp, optionList, section, usageOf } from './command-help.ts';
 import { allCommands, unknownCommand } from './commands.ts';
 import { list } from './terminal.ts';
 import { commonOptions } from './usage.ts';
@@ -17,7 +18,11 @@ export async function showHelp(name: string, json: boolean, terminal: Terminal):
   const [first] = found;
   const { style } = terminal;
   if (json) return terminal.print(JSON.stringify(found.map(commandValue)));
-  terminal.print(first!.name === name ? commandHelp(first!, style) : overview(name, found, style));
+  terminal.print(
+    first!.name === name
+      ? commandHelp(first!, style, first!.settings ? list(settingRows()) : undefined)
+      : overview(name, found, style),
+  );
 }
 
 /** Prints the version of the product, and with `json` also that of Node.js. */
@@ -39,42 +44,6 @@ function overview(name: string, found: readonly Command[], style: Style): string
   return [...(name === '' ? [title] : []), ...sections].join('\n\n');
 }
 
-function commandHelp(command: Command, style: Style): string {
-  const sections = [command.summary, section(style, 'Usage', `petstore ${usageOf(command)} [OPTIONS]`)];
-  if (command.details !== undefined) sections.push(command.details);
-  if (command.arguments !== undefined)
-    sections.push(section(style, 'Arguments', list(Object.entries(command.arguments))));
-  sections.push(section(style, 'Options', optionList({ ...command.options, ...commonOptions })));
-  if (command.settings) sections.push(section(style, 'Settings (environment variables)', list(settingRows())));
-  const examples = Object.entries(command.examples).map(([line, purpose]) => `${style.dim(`# ${purpose}`)}\n${line}`);
-  return [...sections, section(style, 'Examples', examples.join('\n'))].join('\n\n');
-}
-
-/** Returns the name of a command with its arguments: `key revoke ID`. */
-export function usageOf(command: Command): string {
-  return [command.name, ...Object.keys(command.arguments ?? {})].join(' ');
-}
-
-function optionList(options: Readonly<Record<string, Option>>): string {
-  return list(Object.entries(options).map(([name, option]) => [flagOf(name, option), optionText(option)]));
-}
-
-/** Returns an option in the form in which users type it: `--limit N`. */
-export function flagOf(name: string, { value }: Option): string {
-  return value === undefined ? `--${name}` : `--${name} ${value}`;
-}
-
-/** Returns the description of an option with its choices and default, which `quote` formats as code. */
-export function optionText(option: Option, quote = (text: string) => text): string {
-  const notes = [
-    option.required && 'required',
-    option.choices?.map(quote).join(', '),
-    option.repeatable && 'comma-separated, or repeat the option',
-    option.default && `default ${quote(option.default)}`,
-  ].filter(Boolean);
-  return `${option.description}${notes.length === 0 ? '' : ` (${notes.join('; ')})`}`;
-}
-
 function settingRows(): (readonly [string, string])[] {
   return settings.map(setting => {
     const fallback = setting.default ?? setting.defaultText;
@@ -83,10 +52,6 @@ function settingRows(): (readonly [string, string])[] {
       `${setting.description}${setting.isSecret ? ` Or name a file with ${fileVariable(setting)}.` : ''}${fallback === undefined ? '' : ` Default: ${fallback}.`}`,
     ];
   });
-}
-
-function section(style: Style, heading: string, body: string): string {
-  return `${style.bold(heading)}\n${body.replace(/^/gm, '  ')}`;
 }
 
 /** Returns a command in the form of `--help --json`, with its descriptions converted by `sentence`. */

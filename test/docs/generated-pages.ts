@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Command, Option } from '../../src/cli/command.ts';
+import { flagOf, optionText, usageOf } from '../../src/cli/command-help.ts';
 import { allCommands } from '../../src/cli/commands.ts';
-import { flagOf, optionText, usageOf } from '../../src/cli/help.ts';
 import { commonOptions } from '../../src/cli/usage.ts';
 import type { Route } from '../../src/lib/http/route.ts';
 import { type ErrorCode, errors } from '../../src/model/errors.ts';
