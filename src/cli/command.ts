@@ -21,6 +21,8 @@ export interface Command {
   readonly examples: Readonly<Record<string, string>>;
   /** Whether its help lists the settings. */
   readonly settings?: true;
+  /** Checks the arguments and options as typed, before they are parsed. @throws {UsageError} */
+  check?(args: readonly string[]): void;
   /**
    * Runs the command. Returns `undefined` if the command has printed its output. @throws {UserError} exit 1 @throws
    * {UsageError} exit 2
@@ -66,6 +68,8 @@ export interface Terminal {
    * terminal.
    */
   showProgress?(step: string, share: number): void;
+  /** Asks for a line that the terminal does not show; absent if the user cannot be asked. */
+  readHidden?(question: string): Promise<string>;
   readonly style: Style;
 }
 

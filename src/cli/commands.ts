@@ -35,6 +35,7 @@ const first: Commands = {
 
 /** The last commands of the help. */
 const last: Commands = {
+  listen: async () => (await import('./commands/listen.ts')).listenCommand,
   'staging reset': async () => (await import('./commands/staging.ts')).stagingReset,
   'postal-codes import': async () => (await import('./commands/postal-codes.ts')).postalCodesImport,
   backup: async () => (await import('./commands/backup.ts')).backup,

@@ -289,6 +289,24 @@ describe('wrong usage', () => {
     ['webhook show', /needs ID\./],
     ['webhook disable x', /ID must be a whole number/],
     ['webhook delete 3 --force', /no option --force/],
+    ['listen --url http://localhost:8081/v1', /needs --forward-to URL\./],
+    ['listen --forward-to http://localhost:3000/hook', /needs --url URL\./],
+    ['listen --url localhost:8081 --forward-to http://localhost:3000/', /--url must be a URL that begins with http/],
+    ['listen --url http://localhost:1/v1 --forward-to ftp://localhost/', /--forward-to must be a URL that begins/],
+    [
+      'listen --url http://localhost:1/v1 --forward-to http://me:secret@localhost/',
+      /--forward-to must not have a user name/,
+    ],
+    ['listen --url http://localhost:1/v1 --forward-to http://localhost/ --since 5', /--since must be the id of an/],
+    [
+      'listen --url http://localhost:1/v1 --forward-to http://localhost/ --types order.palced,pet.*',
+      /^There is no event type "order\.palced"; did you mean order\.placed\?/,
+    ],
+    [
+      'listen --url http://localhost:1/v1 --forward-to http://192.0.2.1/',
+      /^--forward-to must lead to this machine; 192\.0\.2\.1 does not\. Add --allow-remote to allow it\./,
+    ],
+    [`listen --key petstore_test_${'a'.repeat(12)}_${'b'.repeat(39)}`, /^An argument contains an API key[^b]*$/],
     ['openapi --deployment messages', /--deployment must be production or staging/],
   ];
   for (const [line, sentence] of wrong) {

@@ -2,7 +2,7 @@ import { styleText } from 'node:util';
 import type { Style, Terminal } from './command.ts';
 
 /** Opens the terminal of a process. Formats text if standard output supports it. Ignores a closed output stream. */
-export function openTerminal({ stdout, stderr }: Pick<NodeJS.Process, 'stdout' | 'stderr'>): Terminal {
+export function openTerminal({ stdin, stdout, stderr }: Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr'>): Terminal {
   for (const stream of [stdout, stderr]) stream.on('error', () => {});
   return {
     print: text => void stdout.write(`${text}\n`),
@@ -14,6 +14,10 @@ export function openTerminal({ stdout, stderr }: Pick<NodeJS.Process, 'stdout' |
     ...(stderr.isTTY && {
       showProgress: (step, share) => void stderr.write(`\r\u001b[K${step} ${Math.floor(share * 100)} %\r`),
     }),
+    ...(stdin.isTTY &&
+      stderr.isTTY && {
+        readHidden: async question => (await import('./hidden-input.ts')).readHidden(question, stdin, stderr),
+      }),
     style: {
       bold: text => styleText('bold', text, { stream: stdout }),
       dim: text => styleText('dim', text, { stream: stdout }),

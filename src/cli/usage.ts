@@ -19,6 +19,7 @@ export function parseUsage(
   command: Command,
   args: readonly string[],
 ): Pick<Invocation, 'arguments' | 'options' | 'json'> {
+  command.check?.(args);
   const known: Options = { ...command.options, ...commonOptions };
   const { tokens, positionals } = tokensOf(args, known);
   const options: Record<string, string> = {};

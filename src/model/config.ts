@@ -185,6 +185,9 @@ export function sameDatabase(one: string, other: string): boolean {
   return location(one) === location(other);
 }
 
+/** The variables of `petstore listen`, which needs no server on this machine. */
+const listenVariables = ['PETSTORE_API_KEY', 'PETSTORE_API_KEY_FILE', 'PETSTORE_WEBHOOK_SECRET'];
+
 /**
  * Rejects misspelled settings, which would otherwise silently have their defaults. Variables of the tests begin with
  * `PETSTORE_TEST_`.
@@ -194,6 +197,7 @@ function rejectUnknown(environment: Environment): void {
     setting.isSecret ? [setting.name, fileVariable(setting)] : [setting.name],
   );
   for (const name of Object.keys(environment)) {
+    if (listenVariables.includes(name)) continue;
     if (!name.startsWith('PETSTORE_') || name.startsWith('PETSTORE_TEST_') || known.includes(name)) continue;
     const plain = settings.find(setting => fileVariable(setting) === name);
     const hint =

@@ -8,9 +8,22 @@ import sdk from '../../sdk/package.json' with { type: 'json' };
 
 const root = new URL('../..', import.meta.url).pathname;
 
-/** Returns the files of `sdk/dist` by their paths: one file of JavaScript, and the types of each source file. */
+/**
+ * Returns the files of `sdk/dist` by their paths: one file of JavaScript, and the types of each source file; and the
+ * command of the package.
+ */
 export async function builtSdk(): Promise<Map<string, string>> {
-  return new Map([['sdk/dist/petstore.js', bundle()], ...(await declarations())]);
+  return new Map([['sdk/dist/petstore.js', bundle()], ...(await declarations()), ['sdk/bin/petstore.js', command()]]);
+}
+
+/** Returns the code of the command `petstore` as one file beside the client. */
+function command(): string {
+  const { outputFiles } = buildSync({
+    entryPoints: [join(root, 'sdk/listen/petstore.ts')],
+    ...{ bundle: true, write: false, format: 'esm', target: 'node20.3', platform: 'node', charset: 'utf8' },
+    ...{ external: ['*/index.ts'], banner: { js: `#!/usr/bin/env node\n// ${sdk.name}. License: Apache-2.0.` } },
+  });
+  return outputFiles[0]!.text.replaceAll(/from "[^"]*\/index\.ts"/g, 'from "../dist/petstore.js"');
 }
 
 /** Returns the code of the SDK as one file. */

@@ -2,6 +2,7 @@ import type { Route } from '../../src/lib/http/route.ts';
 import { errors } from '../../src/model/errors.ts';
 import { routes } from '../../src/views/api.ts';
 import { openApiDocument } from '../../src/views/openapi.ts';
+import { eventKindsFile } from './sdk-event-kinds.ts';
 
 /** JSON Schema, as far as our schemas use it. */
 interface Schema {
@@ -65,6 +66,7 @@ export function sdkSources(): Map<string, string> {
   return new Map([
     ['sdk/src/types.ts', typesFile(queries, used)],
     ['sdk/src/operations.ts', operationsFile(methods)],
+    ['sdk/listen/event-kinds.ts', eventKindsFile()],
   ]);
 }
 

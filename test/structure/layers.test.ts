@@ -65,7 +65,8 @@ function importsOf(file: string): Import[] {
 const wingOf = (file: string) => file.slice(0, file.indexOf('/'));
 /** Returns the room of a file: its folder in its wing, or the file itself if it is in no room. */
 const roomOf = (file: string) => (file.match(/^[^/]+\/[^/]+/) ?? [file])[0];
-const isOurs = (one: Import) => one.target.endsWith('.ts');
+// The command `listen` is in the SDK.
+const isOurs = (one: Import) => one.target.endsWith('.ts') && !one.target.startsWith('../sdk/');
 const packageOf = (target: string) => target.match(/^(@[^/]+\/)?[^/]+/)![0];
 const described = (found: readonly Import[]) => found.map(({ file, target }) => `${file} imports ${target}`);
 
