@@ -42,6 +42,7 @@ export const testedElsewhere: readonly string[] = [
   'docs/backoff.md',
   'docs/messages.md',
   'docs/receive-webhooks.md',
+  'docs/listen.md',
   'docs/webhooks.md',
   'docs/operating/backup.md',
   'docs/operating/postgresql.md',

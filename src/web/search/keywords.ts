@@ -192,6 +192,7 @@ export const guideKeywords: Readonly<Record<string, string>> = {
   events: 'sse server-sent event stream subscribe live changes polling log',
   webhooks: 'callback hook signature verify secret hmac notification',
   sync: 'incremental copy mirror replicate updated since',
+  listen: 'localhost local laptop tunnel forward cli command develop',
   'receive-webhooks': 'callback endpoint signature verify hmac test',
   'rate-limits': '429 too many requests unban key quota throttling throttled limit retry-after plans per minute day',
   backoff: 'retry retries failed requests 503 429 retry-after jitter timeout',
