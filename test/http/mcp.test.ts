@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { randomInt } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
+import fc from 'fast-check';
 import { revokeKey } from '../../src/access/keys/keys.ts';
 import { testClock } from '../../src/lib/clock.ts';
 import type { IssuedKey } from '../../src/model/key.ts';
+import { type Scope, scopes } from '../../src/model/scopes.ts';
 import { RESULT_BYTES_MAX } from '../../src/views/mcp/results.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { type KeyOptions, type Reply, type SendOptions, send, serve, type TestService } from '../support/serving.ts';
@@ -17,7 +20,17 @@ const allTools = [
   ...['search_pets', 'get_pet', 'list_organizations', 'hold_pet', 'release_hold', 'place_order', 'cancel_order'],
   ...['send_message', 'get_usage', 'explain_error'],
 ];
+/** The required arguments of the tools that have some. */
+const inputs: Readonly<Record<string, object>> = {
+  get_pet: { petId: 1 },
+  release_hold: { holdId: 1 },
+  cancel_order: { orderId: 1 },
+  send_message: { message: 'Hello' },
+  explain_error: { code: 'pet_reserved' },
+};
 const TOKENS_MAX = 4000;
+/** Generated messages are repeated exactly by their seed: `PETSTORE_TEST_SEED=…`. */
+const seed = Number(process.env['PETSTORE_TEST_SEED'] ?? randomInt(2 ** 31));
 
 overEachEngine(engine => {
   describe('the MCP server', () => {
@@ -93,11 +106,19 @@ overEachEngine(engine => {
       assert.deepEqual(await toolsOf({}), allTools);
       assert.deepEqual(await toolsOf({ scopes: ['pets:read'] }), [...allTools.slice(0, 3), 'explain_error']);
       assert.deepEqual(await toolsOf({ scopes: ['messages:write'] }), ['send_message', 'explain_error']);
-      const reader = await service.newKey({ scopes: ['pets:read'] });
-      const { reply } = await call('hold_pet', { petId: await newPet() }, { key: reader });
-      assertFailure(reply, 403, 403);
-      assert.equal(reply.body.error.data.code, 'insufficient_scope');
-      assert.equal(reply.body.id, 1);
+      for (const scope of Object.keys(scopes) as Scope[]) {
+        const narrow = await service.newKey({ scopes: [scope] });
+        const { tools } = (await ask('tools/list', {}, { key: narrow })).body.result;
+        const shown = tools.map(({ name }: { name: string }) => name);
+        for (const name of allTools) {
+          const { reply } = await call(name, inputs[name], { key: narrow });
+          if (shown.includes(name)) assert.equal(reply.status, 200, `${scope} ${name}`);
+          else {
+            assertFailure(reply, 403, 403, `${scope} ${name}`);
+            assert.deepEqual([reply.body.error.data.code, reply.body.id], ['insufficient_scope', 1]);
+          }
+        }
+      }
     });
 
     it('describes its tools in at most 4,000 tokens, at four characters each', async t => {
@@ -275,6 +296,33 @@ overEachEngine(engine => {
       }
       const { value } = await call('search_pets', { statu: 'sold' });
       assert.match(value.message, /did you mean status\?/);
+    });
+
+    it('answers generated messages by the protocol, whatever they contain', async t => {
+      t.diagnostic(`PETSTORE_TEST_SEED=${seed}`);
+      const text = fc.string({ unit: 'binary', maxLength: 8 });
+      const value = fc.oneof(fc.jsonValue(), text, fc.constantFrom(1, '1', MODERN, LEGACY, meta));
+      const names = ['__proto__', 'constructor', 'name', 'petId', 'petIds', 'q', 'note', 'cursor', 'idempotencyKey'];
+      const members = fc.dictionary(fc.oneof(fc.constantFrom(...names), text), value, { noNullPrototype: true });
+      const params = fc.record(
+        { name: fc.oneof(fc.constantFrom(...allTools), value), arguments: fc.oneof(members, value), _meta: value },
+        { requiredKeys: [] },
+      );
+      const methods = ['tools/call', 'tools/list', 'initialize', 'ping', 'server/discover', 'notifications/x'];
+      const message = fc.record(
+        { jsonrpc: fc.constant('2.0'), id: fc.oneof(fc.integer(), value), method: fc.constantFrom(...methods), params },
+        { requiredKeys: ['jsonrpc', 'method'] },
+      );
+      for (const body of fc.sample(fc.oneof({ weight: 9, arbitrary: message }, value), { seed, numRuns: 300 })) {
+        const reply = await post(JSON.stringify(body));
+        const said = `${JSON.stringify(body)} ${reply.status} ${reply.text}`;
+        if (reply.status === 202) assert.equal(reply.text, '', said);
+        else {
+          assert.ok([200, 400, 404].includes(reply.status), said);
+          assert.equal(reply.body.jsonrpc, '2.0', said);
+          assert.notEqual('error' in reply.body, 'result' in reply.body, said);
+        }
+      }
     });
 
     it('accepts web pages of its own addresses and of the setting only, and its own host names only', async () => {

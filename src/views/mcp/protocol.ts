@@ -115,18 +115,20 @@ export async function respond(request: AdmittedViewRequest): Promise<ViewRespons
       const { status, code, message, data } = error;
       return { ...json(status, { id, error: { code, message, data } }), code: 'invalid_body', operation };
     }
-    failed.set(error as object, { id, operation });
+    failed.set(request.header, { id, operation });
     throw error;
   }
 }
 
-/** The requests whose errors the server reports. */
-const failed = new WeakMap<object, { id: RequestId | undefined; operation: LoggedRoute | undefined }>();
+/** The requests whose errors the server reports, by a function that each has for itself. */
+const failed = new WeakMap<
+  ViewRequest['header'],
+  { readonly id: RequestId | undefined; readonly operation: LoggedRoute | undefined }
+>();
 
 /** Returns the error response of a request that the server rejects, with our code and the next step. */
-export function problemMessage(problem: Problem, _: ViewRequest): ViewResponse {
-  const { code, status, message } = problem;
-  const { id, operation } = failed.get(problem) ?? failed.get(problem.cause as object) ?? {};
+export function problemMessage({ code, status, message }: Problem, { header }: ViewRequest): ViewResponse {
+  const { id, operation } = failed.get(header) ?? {};
   const data = { code, status, nextStep: nextStepOf(code) };
   const number = code === 'invalid_json' ? codes.parseError : status;
   return { ...json(status, { id, error: { code: number, message, data } }), operation };
