@@ -442,6 +442,32 @@ overEachEngine(engine => {
     });
   });
 
+  describe('the Host header', () => {
+    const statusOf = async (environment: Record<string, string>, hosts: readonly string[]) => {
+      const service = await serve({ environment: { ...(await engine.settings()), ...environment } });
+      const key = await service.newKey();
+      const { port } = new URL(service.urls.production);
+      const url = `http://127.0.0.1:${port}/mcp`;
+      try {
+        const replies = await Promise.all(
+          hosts.map(Host => send(url, { method: 'POST', key, body: ping, headers: { Host } })),
+        );
+        return replies.map(({ status }) => status);
+      } finally {
+        await service.stop();
+      }
+    };
+
+    it('may name the public URL on a loopback address, as behind a proxy', async () => {
+      const environment = { PETSTORE_PUBLIC_URL: 'https://store.example' };
+      assert.deepEqual(await statusOf(environment, ['store.example', 'evil.example']), [200, 403]);
+    });
+
+    it('may be any on other addresses', async () => {
+      assert.deepEqual(await statusOf({ PETSTORE_HOST: '0.0.0.0' }, ['any.example']), [200]);
+    });
+  });
+
   describe('PETSTORE_MCP=off', () => {
     it('leaves no path', async () => {
       const service = await serve({ environment: { ...(await engine.settings()), PETSTORE_MCP: 'off' } });

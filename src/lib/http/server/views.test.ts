@@ -43,13 +43,16 @@ function route(operationId: string, scope: string, method: 'GET' | 'POST', path:
   };
 }
 
+const findEight = { operationId: 'shop.findEight', path: '/items/{id}' };
+
 const view: HttpView = {
   operations: [
     {
       ...{ operationId: 'shop.find', method: 'GET', path: '/items/{id}' },
       async handle({ call, parameters, search }) {
         const found = await call('listThings', { query: new URLSearchParams(search) });
-        return { status: 200, bytes: JSON.stringify({ id: parameters['id'], found: JSON.parse(String(found.bytes)) }) };
+        const bytes = JSON.stringify({ id: parameters['id'], found: JSON.parse(String(found.bytes)) });
+        return { status: 200, bytes, ...(parameters['id'] === '8' && { operation: findEight }) };
       },
     },
     {
@@ -142,6 +145,11 @@ describe('a view', () => {
     assert.equal(headers.get('x-ratelimit-limit'), '10');
     const { route, prefix, code } = outcomes.at(-1)!;
     assert.deepEqual([route?.operationId, prefix, code], ['shop.find', '/shop/v2', '']);
+  });
+
+  it('can name what a request did for logs and metrics', async () => {
+    await send('/shop/v2/items/8');
+    assert.equal(outcomes.at(-1)!.route, findEight);
   });
 
   it('states the problems of these operations in its own format', async () => {
