@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { Clock } from '../../lib/clock.ts';
 import { SCAN_LIMIT } from '../../lib/http/pagination/paginate.ts';
 import { invalidParameter } from '../../lib/http/problem.ts';
@@ -9,8 +10,9 @@ const ROWS_PER_CALL = 100;
 /** The maximum number of rows that a request reads in search of those that match, or to reach a page. */
 const READ_MAX = { listed: SCAN_LIMIT, tested: 2000 };
 const LIMIT_DEFAULT = 20;
-const COUNTED_MS = 60_000;
-const COUNTS_MAX = 1000;
+/** How long numbers of rows and positions of pages are kept, and how many. */
+const KEPT_MS = 60_000;
+const KEPT_MAX = 10_000;
 
 /** A list of the API whose pages have numbers in the view. */
 export interface NumberedList<Row> {
@@ -49,12 +51,13 @@ const START: RowPosition = { cursor: undefined, index: 0 };
 
 /** Numbers the pages of lists. */
 export class PageNumbers {
-  readonly #clock: Clock;
-  /** Recent numbers of rows by the keys of lists. */
-  readonly #counts = new Map<string, { readonly rows: number; readonly at: number }>();
+  readonly #counts: Recent<number>;
+  /** The positions of pages, so that clients that count pages themselves need no reading of all rows before each. */
+  readonly #positions: Recent<RowPosition>;
 
   constructor(clock: Clock) {
-    this.#clock = clock;
+    this.#counts = new Recent(clock);
+    this.#positions = new Recent(clock);
   }
 
   /**
@@ -65,9 +68,11 @@ export class PageNumbers {
   async page<Row>(list: NumberedList<Row>, parameters: Parameters, path: string): Promise<NumberedPage<Row>> {
     const limit = parameters.number('limit', ROWS_PER_CALL) ?? LIMIT_DEFAULT;
     const page = parameters.number('page', 1_000_000_000) ?? 1;
-    const known = decode(parameters.text('cursor'), page);
+    const keyOf = (number: number) => `${number} ${limit} ${list.key}`;
+    const known = decode(parameters.text('cursor'), page) ?? this.#positions.get(keyOf(page));
     const before = known === undefined && !list.isRandom ? (page - 1) * limit : 0;
     const found = await readPage(list, { position: known ?? START, before, limit });
+    if (found.next !== undefined && !list.isRandom) this.#positions.set(keyOf(page + 1), found.next);
     const isLast = found.next === undefined && (page === 1 || found.rows.length > 0) && !list.isRandom;
     const total = isLast ? (page - 1) * limit + found.rows.length : (found.total ?? (await this.#count(list)));
     const linkTo = (number: number, cursor?: string) => {
@@ -93,15 +98,39 @@ export class PageNumbers {
 
   /** Returns the number of rows that match, among those that a request reads; up to a minute old. */
   async #count<Row>(list: NumberedList<Row>): Promise<number> {
-    const now = this.#clock.now();
     const known = this.#counts.get(list.key);
-    if (known !== undefined && now - known.at < COUNTED_MS) return known.rows;
+    if (known !== undefined) return known;
     const rows = await countRows(list);
-    this.#counts.delete(list.key);
-    this.#counts.set(list.key, { rows, at: now });
-    if (this.#counts.size > COUNTS_MAX) this.#counts.delete(this.#counts.keys().next().value!);
+    this.#counts.set(list.key, rows);
     return rows;
   }
+}
+
+/** Values of the last minute. */
+class Recent<T> {
+  readonly #clock: Clock;
+  readonly #values = new Map<string, { readonly value: T; readonly at: number }>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get(key: string): T | undefined {
+    const known = this.#values.get(shortened(key));
+    return known !== undefined && this.#clock.now() - known.at < KEPT_MS ? known.value : undefined;
+  }
+
+  set(key: string, value: T): void {
+    const short = shortened(key);
+    this.#values.delete(short);
+    this.#values.set(short, { value, at: this.#clock.now() });
+    if (this.#values.size > KEPT_MAX) this.#values.delete(this.#values.keys().next().value!);
+  }
+}
+
+/** Filters may be as long as a URL. */
+function shortened(key: string): string {
+  return hash('sha256', key, 'base64');
 }
 
 /** @param from the position to start at, and the number of matching rows to skip from there */
