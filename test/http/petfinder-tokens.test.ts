@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import fc from 'fast-check';
 import { suspendAccount } from '../../src/access/accounts/accounts.ts';
 import { revokeKey, rotateKey } from '../../src/access/keys/keys.ts';
 import { testClock } from '../../src/lib/clock.ts';
@@ -78,6 +79,27 @@ overEachEngine(engine => {
       }
       assert.equal((await send(tokenUrl(), { method: 'POST', body: 'x'.repeat(9000) })).status, 413);
       // The address has used up its requests otherwise.
+      clock.advance(61_000);
+    });
+
+    it('rejects arbitrary bodies and queries', async () => {
+      const anything = fc.string({ unit: 'binary', maxLength: 100 });
+      const member = fc.constantFrom('client_id', 'client_secret', 'grant_type', '__proto__', 'constructor');
+      const bodies = fc.oneof(
+        anything,
+        fc.json(),
+        fc.dictionary(member, fc.jsonValue()).map(value => JSON.stringify(value)),
+      );
+      for (const [body, search] of fc.sample(fc.tuple(bodies, anything), 50)) {
+        const url = `${tokenUrl()}?client_id=${encodeURIComponent(search.toWellFormed())}`;
+        const reply = await send(url, {
+          method: 'POST',
+          body,
+          headers: { authorization: `Basic ${btoa(body.replace(/[^ -~]/g, ''))}` },
+        });
+        assert.equal(reply.status, 401, body);
+        assert.equal(reply.body.title, 'invalid_client');
+      }
       clock.advance(61_000);
     });
 

@@ -12,7 +12,7 @@ import { openLimiter } from '../limits/open.ts';
 import { KeyAuthenticator } from './authenticator.ts';
 import { KeyCache } from './key-cache.ts';
 import { createKey, revokeKey } from './keys.ts';
-import { newToken } from './token.ts';
+import { matchesHash, newToken } from './token.ts';
 
 const renameKey = query((db, p: Params<{ id: string; to: string }>) =>
   db.updateTable('keys').set({ id: p.to }).where('id', '=', p.id),
@@ -38,6 +38,13 @@ onEachEngine(engine => {
         database.write(tx => createKey(tx, { accountId, deployment: 'production', ...options })),
       send: async (token: string, address = '192.0.2.1') =>
         codeOf(await authenticator.authenticate({ authorization: `Bearer ${token}`, address: () => address })),
+      prove: async (id: string, token: string, address = '192.0.2.1', by = authenticator) =>
+        codeOf(
+          await by.authenticateBy({ authorization: undefined, address: () => address }, id, hash =>
+            matchesHash(token, hash),
+          ),
+        ),
+      ofStaging,
       errorOf: async (authorization: string) => {
         const result = await authenticator.authenticate({ authorization, address: () => '192.0.2.1' });
         return result.authenticated ? 'accepted' : `${result.problem.code}: ${result.problem.message}`;
@@ -115,6 +122,22 @@ onEachEngine(engine => {
       assert.equal(await send(other.token), 'accepted');
       assert.equal(await send(cached.token), 'accepted');
       assert.deepEqual(new Set(await Promise.all(responses)), new Set(['rate_limit_exceeded']));
+      await close();
+    });
+
+    it('accepts requests that prove a key without its token, by the same rules', async () => {
+      const { clock, database, prove, ofStaging, newKey, close } = await setUp();
+      const { token, id } = await newKey({ networks: ['192.0.2.0/24'], expiresAt: clock.now() + 3_600_000 });
+      assert.equal(await prove(id, token), 'accepted');
+      assert.equal(await prove(id, unknownToken()), 'invalid_api_key');
+      assert.equal(await prove('', token), 'invalid_api_key');
+      assert.equal(await prove(id, token, '198.51.100.1'), 'address_not_allowed');
+      assert.equal(await prove(id, token, '192.0.2.1', ofStaging), 'wrong_deployment');
+      clock.advance(3_600_000);
+      assert.equal(await prove(id, token), 'expired_api_key');
+      const { token: revoked, id: revokedId } = await newKey();
+      await database.write(tx => revokeKey(tx, revokedId));
+      await waitUntil(async () => (await prove(revokedId, revoked)) === 'revoked_api_key');
       await close();
     });
 

@@ -71,6 +71,14 @@ const view: HttpView = {
       }),
     },
     {
+      ...{ operationId: 'shop.enter', method: 'POST', path: '/enter', bytesMax: 64 },
+      authenticate: () => ({ visitor: '10.0.0.0', headers: [] }),
+      async handle({ body, identify }) {
+        const credentials = { authorization: `Bearer ${body}`, address: () => '' };
+        return { status: 200, bytes: identify(await authenticator.authenticate(credentials)).keyId };
+      },
+    },
+    {
       ...{ operationId: 'shop.busy', method: 'GET', path: '/busy' },
       handle() {
         throw new Problem('overloaded', 503, 'Too much.');
@@ -83,6 +91,8 @@ const view: HttpView = {
       },
     },
   ],
+  authenticate: ({ header, address }) =>
+    authenticator.authenticate({ authorization: header('authorization')?.replace('Shop', 'Bearer'), address }),
   refuse: ({ header }) => (header('origin') === 'http://evil' ? new Problem('forbidden', 403, 'No.') : undefined),
   problemResponse: ({ code, status }) => ({ status, contentType: 'application/x-shop', bytes: `!${code}` }),
 };
@@ -173,6 +183,20 @@ describe('a view', () => {
   it('serves visitors where an operation admits them', async () => {
     const { status, text } = await send('/shop/v2/open', { method: 'POST', body: 'abc' });
     assert.deepEqual([status, text], [201, '3 undefined']);
+  });
+
+  it('identifies visitors by their bodies', async () => {
+    const accepted = await send('/shop/v2/enter', { method: 'POST', body: 'good' });
+    assert.deepEqual([accepted.status, accepted.text], [200, 'k']);
+    const rejected = await send('/shop/v2/enter', { method: 'POST', body: 'bad' });
+    assert.deepEqual([rejected.status, rejected.text], [401, '!missing_api_key']);
+    for (const { headers } of [accepted, rejected]) assert.equal(headers.get('x-ratelimit-limit'), '10');
+  });
+
+  it('authenticates requests as the view does', async () => {
+    const headers = { authorization: 'Shop good' };
+    assert.equal((await send('/shop/v2/none', { headers })).text, '!route_not_found');
+    assert.equal((await send('/shop/v2/items/7', { headers })).status, 200);
   });
 
   it('does not count a request that is rejected for lack of capacity', async () => {
