@@ -156,6 +156,8 @@ overEachEngine(engine => {
       'breed[]=Corgi&breed[]=Black+Labrador+Retriever': ['Frederick', 'Alfredo'],
       'breed=pug': ['Corgi', 'Alfredo'],
       'breed=Retriever': [],
+      'breed=%25': [],
+      'name=fred,': [],
       'color=Tricolor+(Brown,+Black,+%26+White)': ['Alfredo'],
       'color=Black': ['Alfredo'],
       'color=Black+%26+White+/+Tuxedo,Black': ['Mia', 'Alfredo'],

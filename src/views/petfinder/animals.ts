@@ -36,8 +36,12 @@ export async function getAnimal(request: AdmittedViewRequest, { database }: Anim
   const id = petIdOf(request.parameters['id']!);
   if (id === undefined) throw problem('pet_not_found');
   const { rows } = await pageOf<FullPet>(request, 'listPets', { id: String(id), view: 'full' });
-  const [animal] = await shown(request, database, rows);
-  if (animal?.status === undefined) throw problem('pet_not_found');
+  const [animal] = await shown(
+    request,
+    database,
+    rows.filter(({ status }) => status !== 'pending'),
+  );
+  if (animal === undefined) throw problem('pet_not_found');
   return { animal };
 }
 
@@ -49,7 +53,6 @@ function searchOf(request: AdmittedViewRequest, parameters: Parameters): Numbere
   const given = tests.filter(test => test !== undefined);
   const after = parameters.time('after');
   return {
-    key: JSON.stringify([query, ...filtersTested.map(name => parameters.list(name))]),
     isRandom: query.sort === 'random',
     matches: given.length === 0 ? undefined : pet => given.every(test => test(pet)),
     // Ids follow the times of publication, but not exactly while several nodes add animals.
@@ -63,9 +66,6 @@ function searchOf(request: AdmittedViewRequest, parameters: Parameters): Numbere
     },
   };
 }
-
-/** The filters that the list of the API does not have. */
-const filtersTested = ['breed', 'color', 'name', 'before', 'after'];
 
 const sizes = { ...choicesOf(Size.enum), 'extra large': 'xlarge' };
 const yes = { true: 'yes', 1: 'yes' };
@@ -81,7 +81,7 @@ function queryOf(parameters: Parameters) {
   const query = {
     categoryId: type && String(type.id),
     includeDescendants: type && 'true',
-    q: isOne && words.length > 0 ? wordsIn(words.join(' ')).join(' ') : undefined,
+    q: (isOne && wordsIn(words.join(' ')).join(' ')) || undefined,
     size: parameters.choices('size', sizes)?.join(),
     sex: parameters.choices('gender', choicesOf(Sex.enum))?.join(),
     age: parameters.choices('age', choicesOf(Age.enum))?.join(),

@@ -7,9 +7,9 @@ import { foldedText } from '../../lib/text.ts';
 import { problem } from '../../model/errors.ts';
 import type { Organization } from '../../model/organization.ts';
 import type { Database } from '../../model/schema.ts';
-import { organizationsNear } from '../../store/organizations/locations.ts';
-import { isPlace, nearOf } from '../../store/pets/near.ts';
-import { linkBaseOf, organizationOf, pageOf } from './calls.ts';
+import { type NearOrganization, organizationsNear } from '../../store/organizations/locations.ts';
+import { isPlace, NEAR_LENGTH_MAX, nearOf } from '../../store/pets/near.ts';
+import { type CalledPage, linkBaseOf, organizationOf, pageOf } from './calls.ts';
 import type { NumberedList, PageNumbers } from './pages.ts';
 import { Parameters, placeOf } from './parameters.ts';
 import { organizationIdOf, shelterOf } from './shapes.ts';
@@ -61,18 +61,10 @@ async function searchOf(
   const sort = parameters.choice('sort', sorts);
   const { near, within } = placeOf(parameters, sort?.endsWith('distance') === true);
   const filter = filterOf(parameters);
-  const texts = ['name', 'query'].map(name => foldedText(parameters.text(name) ?? ''));
-  const [name, query] = texts as [string, string];
-  const matches = ({ organization }: Listed) => {
-    const { address } = organization;
-    const places = [organization.name, address?.city, address?.state].filter(text => text !== undefined);
-    return foldedText(organization.name).includes(name) && places.some(text => foldedText(text).includes(query));
-  };
-  const isTested = name !== '' || query !== '';
+  const matches = testOf(parameters);
   if (near === undefined) {
     return {
-      key: JSON.stringify(['organizations', filter, sort, ...texts]),
-      matches: isTested ? matches : undefined,
+      matches,
       async read(limit, cursor) {
         const page = { limit: String(limit), ...(cursor !== undefined && { cursor }), ...(sort && { sort }) };
         const found = await pageOf<Organization>(request, 'listOrganizations', { ...filter, ...page });
@@ -80,29 +72,49 @@ async function searchOf(
       },
     };
   }
-  if (!isPlace(near)) throw invalidParameter('location', `${near} is not a valid location.`);
+  if (near.length > NEAR_LENGTH_MAX || !isPlace(near)) {
+    throw invalidParameter('location', `${near} is not a valid location.`);
+  }
   if (sort?.endsWith('name')) throw invalidParameter('sort', `${sort} cannot be combined with location.`);
   const { points, withinKm } = await nearOf(database, near, within);
   const found = await organizationsNear(database, points, withinKm);
-  if (sort === '-distance') found.reverse();
   const isInFilter = ({ organization: { address } }: Listed) =>
     Object.entries(filter).every(([member, value]) => address?.[member as keyof typeof filter] === value);
+  const isFiltered = matches !== undefined || Object.keys(filter).length > 0;
   return {
-    key: JSON.stringify(['organizations', near, within, filter, sort, ...texts]),
-    matches: isTested || Object.keys(filter).length > 0 ? listed => matches(listed) && isInFilter(listed) : undefined,
-    async read(limit, cursor = '0') {
-      if (!/^\d{1,9}$/.test(cursor)) throw invalidCursor();
-      const from = Number(cursor);
-      const page = found.slice(from, from + limit);
-      const read = await Promise.all(page.map(({ id }) => organizationOf(request, id)));
-      return {
-        rows: read.flatMap((organization, index) =>
-          organization === undefined ? [] : [{ organization, miles: milesOf(page[index]!.km) }],
-        ),
-        next: from + limit < found.length ? String(from + limit) : undefined,
-        total: found.length,
-      };
-    },
+    matches: isFiltered ? listed => isInFilter(listed) && matches?.(listed) !== false : undefined,
+    read: (limit, cursor) => readNear(request, sort === '-distance' ? found.toReversed() : found, limit, cursor),
+  };
+}
+
+/** Returns a page of organizations near a place. @param cursor the number of those before it */
+async function readNear(
+  request: AdmittedViewRequest,
+  found: readonly NearOrganization[],
+  limit: number,
+  cursor = '0',
+): Promise<CalledPage<Listed>> {
+  if (!/^\d{1,9}$/.test(cursor)) throw invalidCursor();
+  const from = Number(cursor);
+  const page = found.slice(from, from + limit);
+  const read = await Promise.all(page.map(({ id }) => organizationOf(request, id)));
+  return {
+    rows: read.flatMap((organization, index) =>
+      organization === undefined ? [] : [{ organization, miles: milesOf(page[index]!.km) }],
+    ),
+    next: from + limit < found.length ? String(from + limit) : undefined,
+    total: found.length,
+  };
+}
+
+/** Returns the test of the filters that the list of the API does not have; `undefined` if there are none. */
+function testOf(parameters: Parameters): ((listed: Listed) => boolean) | undefined {
+  const [name, query] = ['name', 'query'].map(one => foldedText(parameters.text(one) ?? '')) as [string, string];
+  if (name === '' && query === '') return undefined;
+  return ({ organization }) => {
+    const { address } = organization;
+    const texts = [organization.name, address?.city, address?.state].filter(text => text !== undefined);
+    return foldedText(organization.name).includes(name) && texts.some(text => foldedText(text).includes(query));
   };
 }
 

@@ -12,7 +12,7 @@ interface Shown {
 /** A list of the numbers from 0, whose cursors are the numbers, and the number of its reads. */
 function numbers(count: number, matches?: (row: number) => boolean) {
   const list = {
-    ...{ key: 'numbers', reads: 0, matches },
+    ...{ reads: 0, matches },
     async read(limit: number, cursor = '0') {
       list.reads++;
       const from = Number(cursor);

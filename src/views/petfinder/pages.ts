@@ -16,8 +16,6 @@ const KEPT_MAX = 10_000;
 
 /** A list of the API whose pages have numbers in the view. */
 export interface NumberedList<Row> {
-  /** Identifies the list and its filters. */
-  readonly key: string;
   /** Reads a page of at most 100 rows. @param isShown whether the rows are shown, and not only counted */
   read(limit: number, cursor: string | undefined, isShown: boolean): Promise<CalledPage<Row>>;
   /** Reports whether a row matches the filters that the list of the API does not have. */
@@ -63,18 +61,20 @@ export class PageNumbers {
   /**
    * Returns the page that the parameters `page` and `limit` select. The link to the next page has a cursor, so that it is
    * found as fast as the first one.
+   * @param parameters those of the list, which determine it together with its path
    * @throws {Problem} for a page beyond the rows that a request reads
    */
   async page<Row>(list: NumberedList<Row>, parameters: Parameters, path: string): Promise<NumberedPage<Row>> {
     const limit = parameters.number('limit', ROWS_PER_CALL) ?? LIMIT_DEFAULT;
     const page = parameters.number('page', 1_000_000_000) ?? 1;
-    const keyOf = (number: number) => `${number} ${limit} ${list.key}`;
+    const key = `${path}?${parameters.without('page', 'limit', 'cursor')}`;
+    const keyOf = (number: number) => `${number} ${limit} ${key}`;
     const known = decode(parameters.text('cursor'), page) ?? this.#positions.get(keyOf(page));
     const before = known === undefined && !list.isRandom ? (page - 1) * limit : 0;
     const found = await readPage(list, { position: known ?? START, before, limit });
     if (found.next !== undefined && !list.isRandom) this.#positions.set(keyOf(page + 1), found.next);
     const isLast = found.next === undefined && (page === 1 || found.rows.length > 0) && !list.isRandom;
-    const total = isLast ? (page - 1) * limit + found.rows.length : (found.total ?? (await this.#count(list)));
+    const total = isLast ? (page - 1) * limit + found.rows.length : (found.total ?? (await this.#count(list, key)));
     const linkTo = (number: number, cursor?: string) => {
       const query = parameters.without('page', 'cursor');
       query.append('page', String(number));
@@ -97,11 +97,11 @@ export class PageNumbers {
   }
 
   /** Returns the number of rows that match, among those that a request reads; up to a minute old. */
-  async #count<Row>(list: NumberedList<Row>): Promise<number> {
-    const known = this.#counts.get(list.key);
+  async #count<Row>(list: NumberedList<Row>, key: string): Promise<number> {
+    const known = this.#counts.get(key);
     if (known !== undefined) return known;
     const rows = await countRows(list);
-    this.#counts.set(list.key, rows);
+    this.#counts.set(key, rows);
     return rows;
   }
 }

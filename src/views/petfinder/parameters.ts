@@ -18,7 +18,7 @@ export class Parameters {
   /** Returns the parameters without some, for links to other pages. */
   without(...names: readonly string[]): URLSearchParams {
     const others = Array.from(this.#values).filter(([name]) => !names.includes(name));
-    return new URLSearchParams(others.map(([name, values]) => [name, values.join(',')]));
+    return new URLSearchParams(others.flatMap(([name, values]) => values.map(value => [name, value])));
   }
 
   /** Returns the value of a parameter, the last one if it is repeated. */
@@ -28,7 +28,7 @@ export class Parameters {
 
   /** Returns the values of a parameter: of each repetition, the parts between commas that are not in parentheses. */
   list(name: string): readonly string[] | undefined {
-    const parts = this.#values.get(name)?.flatMap(text => text.split(/,(?![^()]*\))/));
+    const parts = this.#values.get(name)?.flatMap(text => text.match(/(?:\([^()]*\)|[^,])+/g) ?? []);
     return parts?.map(part => part.trim()).filter(part => part !== '');
   }
 

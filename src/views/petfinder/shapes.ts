@@ -39,11 +39,11 @@ interface AnimalContext {
   readonly base: string;
 }
 
-/** Returns an animal as Petfinder's API shows it. */
+/** Returns an animal as Petfinder's API shows it. Pending animals are not shown. */
 export function animalOf(pet: FullPet, { type, species, organization, publicUrl, base }: AnimalContext) {
   const { breeds = {}, colors = {}, goodWith = {}, traits = {}, photos = [] } = pet;
   const id = FIRST_ID + pet.id;
-  const status = Object.keys(statuses).find(name => statuses[name] === pet.status)!;
+  const status = Object.keys(statuses).find(name => statuses[name] === pet.status);
   return {
     id,
     organization_id: organization === undefined ? null : shownOrganizationId(organization.id),
