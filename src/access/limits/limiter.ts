@@ -17,6 +17,8 @@ export interface CountedCaller {
   readonly account: Subject;
   /** The key itself, if it has a budget; all sandbox accounts together, if its account is in the sandbox. */
   readonly budget: Subject | undefined;
+  /** Whether rejections never ban it. */
+  readonly neverBanned?: true;
 }
 
 /** The state of the counters, for `/readyz`. */

@@ -242,7 +242,7 @@ export class LocalLimiter implements Limiter {
     const ban = this.#bans.latest.get(caller.keyId);
     if (ban !== undefined && isActive(ban, now)) return verdictOf('banned', windows, budgetWindows, ban.until / 1000);
     if (!accepts(windows) || (budgetWindows !== undefined && !accepts(budgetWindows))) {
-      return this.#refuse(caller.keyId, account, windows, budgetWindows);
+      return this.#refuse(caller, account, windows, budgetWindows);
     }
 
     const { violations, keyUse } = account;
@@ -269,7 +269,7 @@ export class LocalLimiter implements Limiter {
   }
 
   #refuse(
-    keyId: string,
+    { keyId, neverBanned }: CountedCaller,
     { violations, keyUse }: SubjectCounts,
     windows: WindowState,
     budget: WindowState | undefined,
@@ -279,7 +279,7 @@ export class LocalLimiter implements Limiter {
     violations.set(keyId, known);
     const overBudget = budget?.prefix === 'key-' && !accepts(budget);
     const hasUsedAlone = !accepts(windows) && isOutside(keyUse.otherThan(keyId), windows);
-    const atFault = overBudget || hasUsedAlone;
+    const atFault = !neverBanned && (overBudget || hasUsedAlone);
     if (!known.recordRejection(now, allowedAt(windows, budget), atFault)) return verdictOf('limited', windows, budget);
 
     violations.delete(keyId);

@@ -11,6 +11,7 @@ import type { Valkey } from './valkey.ts';
 /** A request to count, for an account and perhaps a budget. */
 interface SharedRequest {
   readonly keyId: string;
+  readonly neverBanned: true | undefined;
   readonly subjects: readonly Subject[];
   /** The day of each subject. */
   readonly days: readonly SharedDay[];
@@ -25,7 +26,7 @@ interface SharedRequest {
 export async function runCountScript(
   valkey: Valkey,
   deps: LimiterDeps & { readonly prefix: string },
-  { keyId, subjects, days, now }: SharedRequest,
+  { keyId, neverBanned, subjects, days, now }: SharedRequest,
 ): Promise<Reply> {
   const ban = deps.bans.latest.get(keyId);
   const account = deps.prefix + valkeyName(subjects[0]!.name);
@@ -35,7 +36,7 @@ export async function runCountScript(
       ban?.liftedAt === null ? ban.until : 0,
       ban === undefined || ban.liftedAt === null ? 0 : ban.bannedAt,
       stepMinutes(nextStep(ban, now)),
-      subjects[1]?.prefix === 'key-' ? 1 : 0,
+      neverBanned ? 'never' : subjects[1]?.prefix === 'key-' ? 1 : 0,
       ...days.flatMap(({ day, counted, returned }, i) => {
         const { perMinute, perDay } = subjects[i]!.limits;
         return [finite(perMinute), finite(perDay), day, counted, returned, ...(stored?.[i] ?? [0, 0])];

@@ -136,11 +136,11 @@ export class SharedLimiter implements Limiter {
   }
 
   async #count(caller: CountedCaller, valkey: Valkey): Promise<Verdict> {
-    const { keyId } = caller;
+    const { keyId, neverBanned } = caller;
     await this.#deps.bans.refresh(keyId, this.#clock.now());
     const subjects = subjectsOf(caller);
     const days = subjects.map(subject => this.#dayOf(subject));
-    const request = { keyId, subjects, days, now: this.#clock.now() };
+    const request = { keyId, neverBanned, subjects, days, now: this.#clock.now() };
     const reply = await runCountScript(valkey, this.#deps, request).catch(() => undefined);
     if (reply === undefined) return await this.count(caller);
 

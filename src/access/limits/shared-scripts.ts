@@ -81,7 +81,7 @@ end
  *
  * Keys: the rejections of the API key; for each subject its minute and its day. Arguments: the end of the ban that the
  * node knows (ms, 0 for none); the start of the latest ban, if it was lifted (ms, or 0); the minutes of a ban that
- * would start now; 1 if the second subject is the key, else 0; for each subject its two limits, the latest day that the
+ * would start now; 1 if the second subject is the key, `never` if no ban can start, else 0; for each subject its two limits, the latest day that the
  * node knows, with what Valkey had counted and taken back then, the day of its stored counts (0 for none), the number
  * of them, and for each of them node and count.
  *
@@ -158,7 +158,7 @@ for i, subject in ipairs(subjects) do
   end
   if usedOf(subject.counts) >= subject.perDay then reject(i, (day + 1) * 86400, usedAt < day * 86400000) end
 end
-local atFault = overBudget or (overAccount and usedAlone)
+local atFault = ARGV[4] ~= 'never' and (overBudget or (overAccount and usedAlone))
 if allowedAt == 0 then
   if latest ~= KEYS[1] then
     local wasUsed = account.minute.total > 0 or usedOf(account.counts) > 0

@@ -2,13 +2,13 @@ import { type Budget, type Limits, UNLIMITED } from '../../model/plan.ts';
 import type { DeploymentName } from '../../model/schema.ts';
 
 /**
- * A holder of limits and counts: an account on one deployment, a key of it that has a budget, or all sandbox accounts
- * together.
+ * A holder of limits and counts: an account on one deployment, a key of it that has a budget, all sandbox accounts
+ * together, or a network without a key.
  */
 export interface Subject {
   /**
    * The name of its counts in the database: `account production 7`, `account production 7 key q7Zc1Lw0aPdT`, `sandbox
-   * staging`, or `sandbox staging 7` for an account of the sandbox.
+   * staging`, `sandbox staging 7` for an account of the sandbox, or `classic 192.0.2.1`.
    */
   readonly name: string;
   readonly limits: Limits;
@@ -28,6 +28,11 @@ export function sandboxSubject(deployment: DeploymentName, perMinute: number): S
 /** Returns the subject of one sandbox account, in addition to that of all sandbox accounts. */
 export function sandboxAccountSubject(sandbox: Subject, accountId: number, limits: Limits): Subject {
   return { name: `${sandbox.name} ${accountId}`, limits, prefix: '' };
+}
+
+/** Returns the subject of a network that uses the classic Swagger Petstore without a key. */
+export function classicSubject(network: string, limits: Limits): Subject {
+  return { name: `classic ${network}`, limits, prefix: '' };
 }
 
 /** Returns the subject of a key with a budget, in addition to that of its account. */

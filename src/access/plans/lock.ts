@@ -7,7 +7,7 @@ import { type Params, query, sql, type Transaction } from '../../model/schema.ts
  */
 export async function lockBound(
   tx: Transaction,
-  kind: 'categories' | 'pets' | 'holds' | 'messages' | 'webhooks' | 'sandbox' | 'sandbox writes',
+  kind: 'categories' | 'pets' | 'holds' | 'messages' | 'webhooks' | 'sandbox' | 'sandbox writes' | 'classic sandboxes',
   accountId: number,
 ): Promise<void> {
   tx.claim?.(`${kind} ${accountId}`);

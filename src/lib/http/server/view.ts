@@ -69,6 +69,8 @@ export interface ViewRequest {
 export interface AdmittedViewRequest extends ViewRequest {
   /** Absent for a visitor without a key. */
   readonly caller: Caller | undefined;
+  /** The network of a visitor without a key. */
+  readonly visitor: string | undefined;
   readonly body: Buffer;
   /**
    * Makes a visitor the caller that its body names, also for the rate limit headers and the logs.

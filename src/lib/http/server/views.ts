@@ -129,7 +129,7 @@ export class ViewServer<Context> {
     const bytes = bytesMax === undefined ? noBytes : await body.read(exchange, bytesMax, errors);
     const call = (operationId: string, request: OperationCall) => this.#call(exchange, operationId, request);
     const response = await operation.handle({
-      ...{ ...incoming, caller, body: bytes, call },
+      ...{ ...incoming, caller, visitor: typeof owner === 'string' ? owner : undefined, body: bytes, call },
       identify: result => identify(exchange, result),
     });
     exchange.caller ??= response.caller;
