@@ -289,6 +289,26 @@ export interface Tables extends NounTables {
     account_id: Generated<number | null>;
     person_id: Generated<number | null>;
   };
+  /** The stores of callers of the classic Swagger Petstore; see `store/classic/sandboxes.ts`. */
+  classic_sandboxes: {
+    /** `account 7`, `network 192.0.2.1`, or `name` and the name that callers chose. */
+    name: string;
+    /** The network that created it; null for an account's. */
+    network: string | null;
+    /** The bytes of its documents after the last change that added some. */
+    bytes: number;
+    /** When its last document expires. */
+    expires_at: number;
+  };
+  /** The documents of these stores, as JSON. */
+  classic_documents: {
+    sandbox: string;
+    kind: 'pet' | 'order' | 'user';
+    id: string;
+    document: string;
+    bytes: number;
+    expires_at: number;
+  };
   /** The messages of visitors that wait until the link in an e-mail is opened. */
   visitor_messages: {
     id: Generated<number>;

@@ -15,6 +15,7 @@ import { batchJob } from '../lib/jobs/batch-job.ts';
 import { storeFact } from '../model/facts.ts';
 import { deleteOldEventBytes } from '../model/log/bytes.ts';
 import { type Database, type MaybePromise, type NextDue, sql, type Transaction } from '../model/schema.ts';
+import { deleteExpiredSandboxes } from '../store/classic/retention.ts';
 import { deleteOldImportedRows } from '../store/imports/budget.ts';
 import { deleteOldImports } from '../store/imports/clean-up.ts';
 import { deleteOldMailStops } from '../store/inbox/mail-stops.ts';
@@ -59,6 +60,7 @@ const allRules = ({
   deleteOldImportedRows,
   deleteOldEventBytes,
   deleteScheduledEvents,
+  deleteExpiredSandboxes,
   (tx, limit) => deleteOldDeliveries(tx, eventsKeptMs, limit),
   (tx, limit) => deleteUnusedDeliveries(tx, eventsKeptMs, limit),
   (tx, limit) => deleteOldMessages(tx, messagesKeptMs, limit),

@@ -22,6 +22,7 @@ import { people } from './0047-people.ts';
 import { secondFactors } from './0048-second-factors.ts';
 import { inbox } from './0050-inbox.ts';
 import { messageNotices } from './0051-message-notices.ts';
+import { classicSandboxes } from './0052-classic-sandboxes.ts';
 
 /**
  * The migrations of no single noun, and of nouns that were defined before nouns had their own. Long ones have files.
@@ -256,6 +257,7 @@ const shared: readonly Migration[] = [
   secondFactors,
   inbox,
   messageNotices,
+  classicSandboxes,
 ];
 
 /**

@@ -42,6 +42,7 @@ const batches: readonly ((tx: Transaction, accountId: number) => Promise<boolean
   // A sandbox key can write messages only about animals of its own account.
   async (tx, accountId) => (await tx.run(deleteMessages, { accountId, limit: MESSAGES_PER_BATCH })) > 0,
   (tx, accountId) => deleteOrders(tx, 'sales', accountId),
+  async (tx, accountId) => (await steps.classic(tx, accountId, 0)) !== undefined,
   ...Object.values(rowSteps).map(
     step => async (tx: Transaction, accountId: number) => (await step(tx, accountId, 0)) !== undefined,
   ),

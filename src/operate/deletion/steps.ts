@@ -6,6 +6,7 @@ import { redactEvents, redactEventsAfter } from '../../model/log/redaction.ts';
 import type { Noun, NounTable } from '../../model/noun.ts';
 import { type DeletionStep, nouns } from '../../model/nouns.ts';
 import { type EventKind, type Params, query, selectJsonNumbers, sql, type Transaction } from '../../model/schema.ts';
+import { deleteSandboxOf } from '../../store/classic/sandboxes.ts';
 import { releaseHold } from '../../store/holds/holds.ts';
 import { deleteImportsOf } from '../../store/imports/clean-up.ts';
 import { deleteInboxOf } from '../../store/inbox/clean-up.ts';
@@ -45,7 +46,8 @@ const ownSteps = {
   organization: eraseOrganization,
   usage: deletingAll(deleteUsageOf),
   requests: deletingAll(deleteRequestsOf),
-} as const satisfies Record<DeletionStep | 'usage' | 'requests', Step>;
+  classic: deletingAll(deleteSandboxOf),
+} as const satisfies Record<DeletionStep | 'usage' | 'requests' | 'classic', Step>;
 
 const BATCH_SIZE = 50;
 
