@@ -20,7 +20,7 @@ export interface ViewDeps {
 
 /** Returns the views of the address of a deployment. Each is imported with the first request for it. */
 export function viewsOf(deps: ViewDeps): readonly ViewMount[] {
-  const { mcp, views = [] } = deps.config;
+  const { mcp, views = [], classic: limits } = deps.config;
   const mounts: ViewMount[] = [];
   if (mcp.isServed) {
     mounts.push({ prefix: MCP_PATH, load: async () => (await import('../views/mcp/view.ts')).mcpView(deps) });
@@ -28,6 +28,12 @@ export function viewsOf(deps: ViewDeps): readonly ViewMount[] {
   if (views.includes('petfinder')) {
     const load = async () => (await import('../views/petfinder/view.ts')).petfinderView(deps);
     mounts.push({ prefix: '/petfinder/v2', load });
+  }
+  if (views.includes('classic') && deps.deployment.name === 'staging') {
+    for (const [version, prefix] of [['v2', '/v2'], ['v3', '/api/v3']] as const) {
+      const load = async () => (await import('../views/classic/view.ts')).classicView(version, prefix, { ...deps, limits });
+      mounts.push({ prefix, load });
+    }
   }
   return mounts;
 }

@@ -337,6 +337,21 @@ export const settingTree = {
     '600',
     1_000_000,
   ),
+  /** For a network without a key. */
+  classic: {
+    perMinute: count(
+      'PETSTORE_CLASSIC_PER_MINUTE',
+      'The number of requests to the classic Swagger Petstore that one network may send without a key in any 60 seconds.',
+      '600',
+      1_000_000,
+    ),
+    perDay: count(
+      'PETSTORE_CLASSIC_PER_DAY',
+      'The number of requests to the classic Swagger Petstore that one network may send without a key per UTC day.',
+      '20000',
+      1_000_000,
+    ),
+  },
   mail: {
     url: {
       name: 'PETSTORE_SMTP_URL',
