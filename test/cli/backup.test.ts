@@ -18,6 +18,7 @@ import { createEncryptor } from '../../src/lib/encryption.ts';
 import { lockDataDirectory } from '../../src/lib/storage/sqlite/directory-lock.ts';
 import { readConfig } from '../../src/model/config.ts';
 import { type Params, query } from '../../src/model/schema.ts';
+import { findDocument, storeDocuments } from '../../src/store/classic/sandboxes.ts';
 import { type Environment, jsonOf, refused, textOf } from '../support/commands.ts';
 import { type EmptyPlace, emptyPlaces } from '../support/empty-places.ts';
 import { createDatabase, withoutPostgres } from '../support/engines.ts';
@@ -71,6 +72,32 @@ for (const { name, skip, create } of emptyPlaces) {
       const [staged] = await jsonOf(there, 'pet', 'list', '--deployment', 'staging');
       assert.equal(staged.name, 'Bella');
       assert.equal((await addPet(there, { name: 'Next' })).id, 2);
+    });
+
+    it('leaves out the sandboxes of the classic Petstore, and says so', async () => {
+      const from = { ...(await newPlace()), ...settings };
+      await jsonOf(from, 'migrate');
+      const sandbox = { name: 'name class', network: '192.0.2.1' };
+      await onData(from, 'staging', database =>
+        database.write(tx =>
+          storeDocuments(tx, sandbox, async () => [{ kind: 'pet', id: '1', document: '{"name":"hidden-in-sandbox"}' }]),
+        ),
+      );
+      const directory = join(temporaryDirectory(), 'two');
+      assert.match(await textOf(from, 'backup', directory), /^left out +the sandboxes of the classic Petstore$/m);
+      for (const path of readdirSync(directory)) {
+        assert.ok(!readFileSync(join(directory, path)).includes('hidden-in-sandbox'), path);
+      }
+      const there = { ...(await newPlace()), ...settings };
+      await jsonOf(there, 'restore', directory);
+      const key = { kind: 'pet', id: '1' } as const;
+      for (const [place, expected] of [
+        [from, '{"name":"hidden-in-sandbox"}'],
+        [there, undefined],
+      ] as const) {
+        const found = await onData(place, 'staging', async database => await findDocument(database, sandbox, key, 0));
+        assert.equal(found, expected);
+      }
     });
 
     it('is refused where another backup is', async () => {

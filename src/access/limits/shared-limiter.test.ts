@@ -13,6 +13,7 @@ import { type Params, query } from '../../model/schema.ts';
 import { liftBan, listBans } from './bans.ts';
 import type { Limiter, Verdict } from './limiter.ts';
 import { openLimiter } from './open.ts';
+import { classicSubject } from './subject.ts';
 
 const seconds = () => Math.ceil(Date.now() / 1000);
 
@@ -144,6 +145,18 @@ describeUnless(withoutValkey, 'counts that nodes share', () =>
       for (const node of nodes) {
         while ((await node.count(caller())).outcome === 'banned') await pause(20);
       }
+    });
+
+    test('shares the windows of a network without a key, and never bans it', async () => {
+      const { nodes, database } = await begin(engine, valkeyUrl, 2);
+      const account = classicSubject('192.0.2.1', { perMinute: 5, perDay: 100 });
+      const network = { keyId: account.name, account, budget: undefined, neverBanned: true } as const;
+      const count = async (i: number) => (await nodes[i % 2]!.count(network)).outcome;
+      for (let i = 0; i < 5; i++) assert.equal(await count(i), 'accepted');
+      assert.equal(await count(0), 'limited');
+      await pause(2050);
+      for (let i = 0; i < 30; i++) assert.equal(await count(i), 'limited');
+      assert.deepEqual(await listBans(database, Date.now()), []);
     });
 
     test('bans no key beside another that floods the account, whichever node they reach', async () => {

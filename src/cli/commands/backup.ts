@@ -11,7 +11,7 @@ export const backup: Command = {
   name: 'backup',
   summary: 'Back up production and staging into a new directory.',
   details:
-    'Works while a server runs. Writes the databases as of one moment, and a manifest with their checksums, and verifies them. The directory gets its name once the backup is complete. The secret key is not part of it. PostgreSQL needs pg_dump.',
+    'Works while a server runs. Writes the databases as of one moment, and a manifest with their checksums, and verifies them. The directory gets its name once the backup is complete. The secret key and the sandboxes of the classic Petstore are not part of it. PostgreSQL needs pg_dump.',
   arguments: argument,
   examples: { 'petstore backup backups/2026-11-22': 'copies of both databases, with their checksums' },
   async run(invocation) {
@@ -77,5 +77,6 @@ function textOf({ startedAt, version, files }: Manifest): string {
     ['time', startedAt],
     ['version', version],
     ...files.map(({ path, bytes, sha256 }) => [path, `${bytes} bytes, SHA-256 ${sha256}`] as const),
+    ['left out', 'the sandboxes of the classic Petstore'],
   ]);
 }

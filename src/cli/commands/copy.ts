@@ -28,7 +28,7 @@ export const copy: Command = {
   name: 'copy',
   summary: 'Copy production and staging between the embedded database and PostgreSQL.',
   details:
-    'Stop the servers of both stores first. Copies everything: ids, keys, events with their positions, encrypted webhook secrets, and photos that the target does not have yet. First checks that the files of all photos exist. Finally compares every table. Changes nothing in the source. If the command is interrupted, run it again. Without --from-staging or --to-staging, the schema petstore_staging of a PostgreSQL database is staging. A password can be in PGPASSWORD or ~/.pgpass.',
+    'Stop the servers of both stores first. Copies everything: ids, keys, events with their positions, encrypted webhook secrets, and photos that the target does not have yet; not the sandboxes of the classic Petstore. First checks that the files of all photos exist. Finally compares every table. Changes nothing in the source. If the command is interrupted, run it again. Without --from-staging or --to-staging, the schema petstore_staging of a PostgreSQL database is staging. A password can be in PGPASSWORD or ~/.pgpass.',
   options,
   examples: {
     'petstore copy --from sqlite:./data --to postgres://petstore@db.example.org/petstore':

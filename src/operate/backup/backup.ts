@@ -16,6 +16,7 @@ import { migrations } from '../../model/migrations/index.ts';
 import { openPhotoStore } from '../../model/photo-files/open.ts';
 import { copyPhotos } from '../../model/photo-files/photo-copies.ts';
 import { type DeploymentName, query, type Reader } from '../../model/schema.ts';
+import { classicTables } from '../../store/classic/sandboxes.ts';
 import { storedPhotos } from '../../store/photo-references.ts';
 import { digestOf } from './digest.ts';
 import { type BackedUpDeployment, type Manifest, writeManifest } from './manifest.ts';
@@ -40,7 +41,8 @@ type Deployments = Partial<Record<DeploymentName, BackedUpDeployment>>;
 
 /**
  * Backs up both deployments into a new or empty directory, while a server may run. Each deployment is backed up as of
- * one moment, and production has every account that staging names. `secret.key` is not part of a backup.
+ * one moment, and production has every account that staging names. `secret.key` and the sandboxes of the classic Petstore
+ * are not part of a backup.
  *
  * Writes a temporary directory beside it, verifies and flushes it, and then renames it. An interrupted backup leaves a
  * directory whose name contains `.partial-`.
@@ -150,6 +152,7 @@ async function copyFiles(
     try {
       const [damage] = copy.damage('quick', 1);
       if (damage !== undefined) throw new UserError(`The database ${from} is damaged: ${damage}.`);
+      copy.empty(classicTables);
       deployments[name] = await describe(copy.reader, basename(to));
       await copyPhotosOf(name, copy.reader);
     } finally {
@@ -195,7 +198,10 @@ async function dumpPostgres(
         ] as const)) {
       const path = join(draft, file(name));
       onProgress?.(`Dumping ${shared ? 'both deployments' : name}`, 0);
-      const args = ['--format=custom', '--no-owner', '--no-privileges', `--snapshot=${snapshot.id}`, `--file=${path}`];
+      const args = [
+        ...['--format=custom', '--no-owner', '--no-privileges', `--snapshot=${snapshot.id}`, `--file=${path}`],
+        ...classicTables.map(table => `--exclude-table-data=*.${table}`),
+      ];
       using space = watchSpace(draft);
       await runOnPostgres('pg_dump', args, { url: snapshot.location.url, environment, signal: space.signal });
       chmodSync(path, 0o600);

@@ -4,9 +4,10 @@ import { type Table, tablesOf } from '../../lib/storage/tables.ts';
 import { UserError } from '../../lib/user-error.ts';
 import { migrations } from '../../model/migrations/index.ts';
 import type { Tables } from '../../model/schema.ts';
+import { classicTables } from '../../store/classic/sandboxes.ts';
 
-/** Tables about the database itself and the processes that serve it; the target has its own rows. */
-const notCopied: readonly (keyof Tables)[] = ['migrations', 'nodes', 'announcements'];
+/** Tables about the database itself and the processes that serve it, whose rows the target has itself; and sandboxes. */
+const notCopied: readonly (keyof Tables)[] = ['migrations', 'nodes', 'announcements', ...classicTables];
 
 /** Every table that is copied. */
 export const copiedTables: readonly Table[] = tablesOf(migrations).filter(

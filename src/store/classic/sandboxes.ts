@@ -13,6 +13,9 @@ export interface ClassicSandbox {
   readonly network: string | null;
 }
 
+/** The tables of sandboxes, which backups and copies leave out. */
+export const classicTables = ['classic_documents', 'classic_sandboxes'] as const satisfies readonly (keyof Tables)[];
+
 export type DocumentKind = Tables['classic_documents']['kind'];
 
 /** A document in a sandbox, as JSON. */
@@ -84,7 +87,7 @@ export async function storeDocuments(
   const expiresAt = tx.now + KEPT_MS;
   for (const { document, ...key } of documents) {
     const bytes = Buffer.byteLength(document);
-    await tx.run(upsertDocument, { sandbox: sandbox.name, ...key, document, bytes, expiresAt });
+    await tx.queue(upsertDocument, { sandbox: sandbox.name, ...key, document, bytes, expiresAt });
   }
   const { documents: count, bytes } = (await tx.first(sizeOf, { sandbox: sandbox.name, now: tx.now }))!;
   if (count > classicBounds.documents || bytes > classicBounds.bytes) {

@@ -160,6 +160,15 @@ export function openCopy(file: string) {
       const lines = connection.rows(`pragma ${pragma}(${limit})`).map(row => String(Object.values(row as object)[0]));
       return lines.filter(line => line !== 'ok').map(line => line.replaceAll('\n', ' '));
     },
+    /** Deletes all rows of tables, also from the pages of the file. Tables that do not exist are skipped. */
+    empty(tables: readonly string[]): void {
+      connection.exec('pragma secure_delete = on');
+      for (const name of tables) {
+        const isTable =
+          connection.rows(`select 1 from sqlite_schema where type = 'table' and name = ?`, name).length > 0;
+        if (isTable) connection.exec(`delete from "${name}"`);
+      }
+    },
     /** Returns the rows with broken foreign keys, at most `limit` lines. */
     brokenReferences(limit: number): string[] {
       const rows = connection.rows('select * from pragma_foreign_key_check limit ?', limit);
