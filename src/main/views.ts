@@ -30,8 +30,12 @@ export function viewsOf(deps: ViewDeps): readonly ViewMount[] {
     mounts.push({ prefix: '/petfinder/v2', load });
   }
   if (views.includes('classic') && deps.deployment.name === 'staging') {
-    for (const [version, prefix] of [['v2', '/v2'], ['v3', '/api/v3']] as const) {
-      const load = async () => (await import('../views/classic/view.ts')).classicView(version, prefix, { ...deps, limits });
+    for (const [version, prefix] of [
+      ['v2', '/v2'],
+      ['v3', '/api/v3'],
+    ] as const) {
+      const load = async () =>
+        (await import('../views/classic/view.ts')).classicView(version, prefix, { ...deps, limits });
       mounts.push({ prefix, load });
     }
   }

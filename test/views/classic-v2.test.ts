@@ -2,7 +2,15 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { testClock } from '../../src/lib/clock.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
-import { assertApiResponse, type Reply, type SendOptions, send, serve, type TestService } from '../support/serving.ts';
+import {
+  assertApiResponse,
+  type Reply,
+  type SendOptions,
+  send,
+  sendRaw,
+  serve,
+  type TestService,
+} from '../support/serving.ts';
 
 overEachEngine(engine =>
   describe('the classic Petstore, version 2', () => {
@@ -38,7 +46,10 @@ overEachEngine(engine =>
         const stored = await call(method, '/pet', { ...doggie, name: method, color: 'red' });
         assert.deepEqual([stored.status, stored.body], [200, { ...doggie, name: method }]);
         assert.equal(stored.headers['content-type'], 'application/json');
+        assert.equal(stored.headers['transfer-encoding'], 'chunked');
         assert.equal(stored.headers['access-control-allow-origin'], '*');
+        assert.equal(stored.headers['access-control-allow-methods'], 'GET, POST, DELETE, PUT');
+        assert.equal(stored.headers['access-control-allow-headers'], 'Content-Type, api_key, Authorization');
         assert.match(String(stored.headers['x-ratelimit-limit']), /^\d+$/);
       }
       assert.deepEqual((await call('GET', '/pet/7')).body, { ...doggie, name: 'PUT' });
@@ -49,6 +60,14 @@ overEachEngine(engine =>
         404,
         { code: 1, type: 'error', message: 'Pet not found' },
       ]);
+    });
+
+    it('sends lengths to clients of HTTP/1.0, in responses to HEAD, and of empty bodies', async () => {
+      const { replies } = await sendRaw(base, 'GET /v2/store/inventory HTTP/1.0\r\n\r\n');
+      assert.deepEqual([replies[0]!.headers['content-length'], replies[0]!.text], ['2', '{}']);
+      const head = await at('head')('HEAD', '/store/inventory');
+      assert.deepEqual([head.status, head.headers['content-length'], head.text], [200, '2', '']);
+      assert.equal((await at('head')('DELETE', '/pet/1')).headers['content-length'], '0');
     });
 
     it('chooses the id of a pet without one, and keeps members missing', async () => {

@@ -1,10 +1,4 @@
-import type {
-  AdmittedViewRequest,
-  HttpView,
-  ViewOperation,
-  ViewRequest,
-  ViewResponse,
-} from '../../lib/http/server/view.ts';
+import type { AdmittedViewRequest, HttpView, ViewOperation, ViewResponse } from '../../lib/http/server/view.ts';
 import { problem } from '../../model/errors.ts';
 import type { ClassicSandbox } from '../../store/classic/sandboxes.ts';
 import { documentsOf } from './documents.ts';
@@ -40,9 +34,9 @@ export function classicView(version: ClassicVersion, prefix: string, deps: Class
       ...(body !== undefined && { bytesMax: body === 'file' ? UPLOAD_BYTES_MAX : BODY_BYTES_MAX }),
       async handle(request) {
         try {
-          return await handle(request, new ClassicStore(deployment, sandboxOf(request)));
+          return withCors(await handle(request, new ClassicStore(deployment, sandboxOf(request))));
         } catch (error) {
-          return respondToError(request, error);
+          return withCors(respondToError(request, error));
         }
       },
     };
@@ -50,10 +44,21 @@ export function classicView(version: ClassicVersion, prefix: string, deps: Class
 
   return {
     operations: [...operations, ...documentsOf(version, prefix)],
+    chunked: true,
     authenticate: request => visitors.authenticate(request),
-    problemResponse: (error, request: ViewRequest): ViewResponse => respondToProblem(error, request),
+    problemResponse: (error, request) => withCors(respondToProblem(error, request)),
   };
 }
+
+/** Adds the headers that every response of the original has. */
+function withCors(response: ViewResponse): ViewResponse {
+  return { ...response, headers: [...(response.headers ?? []), ...cors] };
+}
+
+const cors = [
+  ...['Access-Control-Allow-Methods', 'GET, POST, DELETE, PUT'],
+  ...['Access-Control-Allow-Headers', 'Content-Type, api_key, Authorization'],
+];
 
 /** Returns the sandbox of the account, or the one with the name that the request sends, or that of the network. */
 function sandboxOf({ caller, visitor, header }: AdmittedViewRequest): ClassicSandbox {

@@ -170,6 +170,17 @@ export function writeResponse(
   response.end(body, length === body.length ? 'latin1' : 'utf8');
 }
 
+/** Writes a response in chunks, without its length. Clients of HTTP/1.0 cannot read it. */
+export function writeChunked(
+  response: ServerResponse,
+  { status, contentType = JSON_TYPE, bytes }: ResponseContent,
+  headers: readonly string[],
+): void {
+  if (response.headersSent || response.destroyed) return;
+  response.writeHead(status, ['Content-Type', contentType, 'Transfer-Encoding', 'chunked', ...headers]);
+  response.end(bytes);
+}
+
 /** Longer bodies are not copied. */
 const SHORT_BYTES = 16 * 1024;
 

@@ -20,6 +20,8 @@ export interface HttpView {
   readonly operations: readonly ViewOperation[];
   /** Identifies the caller of any request, unless its operation does. */
   authenticate?(request: ViewRequest): MaybePromise<ViewAuthentication>;
+  /** Whether bodies are sent in chunks, without their length, because clients of the original expect it. */
+  readonly chunked?: true;
   /** Returns the reason to reject any request, also a preflight, before its key is checked. */
   refuse?(request: ViewRequest): Problem | undefined;
   /** Returns the response that states a problem in the format of this interface. */

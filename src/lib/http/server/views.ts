@@ -7,7 +7,14 @@ import type { ErrorResponses } from './error-responses.ts';
 import type { Exchange } from './exchange.ts';
 import type { HttpServerOptions } from './options.ts';
 import { isPreflight } from './request-target.ts';
-import { type EncodedResponse, headersOverHttp, headersOverTls, writePreflight, writeResponse } from './responses.ts';
+import {
+  type EncodedResponse,
+  headersOverHttp,
+  headersOverTls,
+  writeChunked,
+  writePreflight,
+  writeResponse,
+} from './responses.ts';
 import { Router } from './router.ts';
 import type { HttpView, OperationCall, ViewMount, ViewOperation, ViewRequest, ViewResponse } from './view.ts';
 import { WholeBody } from './whole-body.ts';
@@ -187,10 +194,13 @@ export class ViewServer<Context> {
 
   #respond(exchange: ViewExchange, answer: ViewResponse): void {
     const { status, code = '', contentType, bytes, headers = [], operation = exchange.operation } = answer;
-    const { response, requestId, tls, prefix, receivedMs } = exchange;
+    const { request, response, requestId, tls, prefix, view, receivedMs } = exchange;
     const own = ['X-Request-Id', requestId].concat(exchange.headers, headers, this.#deps.connectionHeaders());
     const content = contentType === undefined ? { status, bytes } : { status, bytes, contentType };
-    writeResponse(response, content, own, (tls ? headersOverTls : headersOverHttp).api);
+    const common = (tls ? headersOverTls : headersOverHttp).api;
+    const inChunks = view.chunked && bytes.length > 0 && request.method !== 'HEAD' && request.httpVersionMinor > 0;
+    if (inChunks) writeChunked(response, content, common.concat(own));
+    else writeResponse(response, content, own, common);
     const durationMs = performance.now() - receivedMs;
     this.#deps.options.onResponse?.(exchange, { route: operation, prefix, status, code, durationMs });
   }
