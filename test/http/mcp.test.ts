@@ -298,7 +298,7 @@ overEachEngine(engine => {
       assert.match(value.message, /did you mean status\?/);
     });
 
-    it('answers generated messages by the protocol, whatever they contain', async t => {
+    it('responds to generated messages by the protocol, whatever they contain', async t => {
       t.diagnostic(`PETSTORE_TEST_SEED=${seed}`);
       const text = fc.string({ unit: 'binary', maxLength: 8 });
       const value = fc.oneof(fc.jsonValue(), text, fc.constantFrom(1, '1', MODERN, LEGACY, meta));

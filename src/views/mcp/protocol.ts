@@ -94,7 +94,7 @@ const cacheable = ['server/discover', 'tools/list'];
 /** The requests by what they do, for logs and metrics. */
 const operations = new Map<string, LoggedRoute>();
 
-/** Answers a message with the result of its method. */
+/** Responds to a message with the result of its method. */
 export async function respond(request: AdmittedViewRequest): Promise<ViewResponse> {
   let id: RequestId | undefined;
   let operation: LoggedRoute | undefined;

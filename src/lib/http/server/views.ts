@@ -192,8 +192,8 @@ export class ViewServer<Context> {
     });
   }
 
-  #respond(exchange: ViewExchange, answer: ViewResponse): void {
-    const { status, code = '', contentType, bytes, headers = [], operation = exchange.operation } = answer;
+  #respond(exchange: ViewExchange, viewResponse: ViewResponse): void {
+    const { status, code = '', contentType, bytes, headers = [], operation = exchange.operation } = viewResponse;
     const { request, response, requestId, tls, prefix, view, receivedMs } = exchange;
     const own = ['X-Request-Id', requestId].concat(exchange.headers, headers, this.#deps.connectionHeaders());
     const content = contentType === undefined ? { status, bytes } : { status, bytes, contentType };
