@@ -125,8 +125,8 @@ function testOf(
   values: readonly string[] | undefined,
   valuesIn: (pet: FullPet) => readonly (string | undefined)[],
 ): Test | undefined {
-  const wanted = values?.map(foldedText);
-  return wanted && (pet => valuesIn(pet).some(value => value !== undefined && wanted.includes(foldedText(value))));
+  const wanted = values && new Set(values.map(foldedText));
+  return wanted && (pet => valuesIn(pet).some(value => value !== undefined && wanted.has(foldedText(value))));
 }
 
 function testOfName(parameters: Parameters): Test | undefined {

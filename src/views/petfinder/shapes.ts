@@ -11,8 +11,8 @@ const FIRST_ID = 10_000_000;
 
 /** Returns the id of a pet; `undefined` for a text that is not the id of an animal of the view. */
 export function petIdOf(text: string): number | undefined {
-  const id = /^\d{8,16}$/.test(text) ? Number(text) - FIRST_ID : 0;
-  return id > 0 && Number.isSafeInteger(id) ? id : undefined;
+  const shown = /^\d{8,16}$/.test(text) ? Number(text) : 0;
+  return shown > FIRST_ID && Number.isSafeInteger(shown) ? shown - FIRST_ID : undefined;
 }
 
 /** Returns the id of an organization; `undefined` for a text that is not one of the view. */
