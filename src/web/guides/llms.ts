@@ -91,8 +91,8 @@ ${addresses.join(' ')} Every request needs an API key in the header \`Authorizat
 function isForPrograms({ groups }: Catalog, path: string): boolean {
   const group = groups.find(({ entries }) => entries.some(entry => entry.path === path))!;
   const file = group.entries.find(entry => entry.path === path)!.file;
-  return !aboutPages.includes(file) && !group.entries.some(one => one.file.startsWith(OPERATING));
+  return !otherGuides.includes(file) && !group.entries.some(one => one.file.startsWith(OPERATING));
 }
 
-/** Guides about the pages alone. */
-const aboutPages: readonly string[] = ['shelter.md', 'people.md', 'first-day.md'];
+/** Guides about the pages alone, or about clients of another interface. */
+const otherGuides: readonly string[] = ['shelter.md', 'people.md', 'first-day.md', 'petfinder.md', 'classic.md'];
