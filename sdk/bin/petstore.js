@@ -601,9 +601,9 @@ var init_listen = __esm({
 import { createInterface } from "node:readline";
 import { Writable } from "node:stream";
 function readHidden(question, input, output) {
-  output.write(question);
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input, output: silent, terminal: true });
+  output.write(question);
   return new Promise((resolve) => {
     lines.once("line", resolve);
     lines.once("close", () => resolve(""));

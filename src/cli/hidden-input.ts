@@ -7,9 +7,10 @@ export function readHidden(
   input: NodeJS.ReadableStream,
   output: NodeJS.WritableStream,
 ): Promise<string> {
-  output.write(question);
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input, output: silent, terminal: true });
+  // From here on the terminal does not echo.
+  output.write(question);
   return new Promise<string>(resolve => {
     lines.once('line', resolve);
     lines.once('close', () => resolve(''));

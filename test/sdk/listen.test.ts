@@ -467,6 +467,8 @@ describe('petstore listen', () => {
     await running.stop();
     const [input, output] = [new PassThrough(), new PassThrough()];
     let shown = '';
+    // The terminal echoes what is typed until its raw mode is on.
+    Object.assign(input, { setRawMode: (isOn: boolean) => isOn && output.write('(raw)') });
     output.setEncoding('utf8').on('data', text => {
       shown += text;
     });
@@ -477,6 +479,6 @@ describe('petstore listen', () => {
     const ended = readHidden('API key: ', input, output);
     input.write('abc\u0003');
     assert.equal(await ended, '');
-    await waitUntil(() => shown === 'API key: \nAPI key: \n');
+    await waitUntil(() => shown === '(raw)API key: \n(raw)API key: \n');
   });
 });
