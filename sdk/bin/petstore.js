@@ -126,6 +126,17 @@ var init_suggestion = __esm({
   }
 });
 
+// sdk/listen/retries.ts
+var RETRY_SECONDS, RETRY_JITTER, RETRY_AFTER_MAX;
+var init_retries = __esm({
+  "sdk/listen/retries.ts"() {
+    "use strict";
+    RETRY_SECONDS = [1, 2, 5, 10, 20, 30, 30];
+    RETRY_JITTER = 0.1;
+    RETRY_AFTER_MAX = 60;
+  }
+});
+
 // sdk/listen/event-kinds.ts
 var eventKinds;
 var init_event_kinds = __esm({
@@ -573,7 +584,7 @@ function failureOf(error, url) {
   if (!(error instanceof PetstoreError2 || error instanceof SyntaxError)) return error;
   return new UserError(`${url} is not the base URL of a store; that ends with /v1.`);
 }
-var RETRY_SECONDS, RETRY_JITTER, RETRY_AFTER_MAX, TYPE_WIDTH, STATUS_WIDTH, DURATION_WIDTH, systemTime;
+var TYPE_WIDTH, STATUS_WIDTH, DURATION_WIDTH, systemTime;
 var init_listen = __esm({
   "sdk/listen/listen.ts"() {
     "use strict";
@@ -582,9 +593,7 @@ var init_listen = __esm({
     init_hidden_types();
     init_input();
     init_receiver();
-    RETRY_SECONDS = [1, 2, 5, 10, 20, 30, 30];
-    RETRY_JITTER = 0.1;
-    RETRY_AFTER_MAX = 60;
+    init_retries();
     TYPE_WIDTH = 20;
     STATUS_WIDTH = 7;
     DURATION_WIDTH = 8;
@@ -723,6 +732,7 @@ ${body.replace(/^/gm, "  ")}`;
 }
 
 // src/cli/commands/listen.ts
+init_retries();
 init_command();
 var listenCommand = {
   name: "listen",
@@ -750,7 +760,7 @@ scope events:read. The signing secret is new for each start, unless PETSTORE_WEB
     },
     since: { description: "Start after this event, such as evt_5. By default, start with new events.", value: "EVENT" },
     retry: {
-      description: "Repeat failed posts as webhooks do, but sooner: up to seven times, after 1, 2, 5, 10, 20, 30 and 30 seconds."
+      description: `Repeat failed posts as webhooks do, but sooner: up to ${RETRY_SECONDS.length} times, after ${RETRY_SECONDS.join(", ")} seconds.`
     },
     "allow-remote": { description: "Accept a receiver on another machine." }
   },

@@ -7,6 +7,7 @@ import type { PetstoreEvent } from '../src/types.ts';
 import { hiddenTypes } from './hidden-types.ts';
 import { apiKey, type ListenIo, type ListenSettings, readSettings, signingSecret } from './input.ts';
 import { type Attempt, openReceiver, type Receiver } from './receiver.ts';
+import { RETRY_AFTER_MAX, RETRY_JITTER, RETRY_SECONDS } from './retries.ts';
 
 /** What the command did. */
 export interface ListenSummary {
@@ -17,13 +18,6 @@ export interface ListenSummary {
   /** The last of these events; absent if there were none. */
   lastEventId?: string;
 }
-
-/** The waits before a post is repeated, in seconds: as many as webhooks have, but hours become seconds. */
-const RETRY_SECONDS = [1, 2, 5, 10, 20, 30, 30];
-/** Each wait is up to this share longer. */
-const RETRY_JITTER = 0.1;
-/** The longest `Retry-After` of the receiver that is honored, in seconds. */
-const RETRY_AFTER_MAX = 60;
 
 /**
  * Posts the events of a store to a receiver, one after the other, until the signal is aborted.

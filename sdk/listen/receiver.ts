@@ -27,7 +27,7 @@ export interface Attempt {
 }
 
 /** The time limit of a post, and the most bytes of a response that are read: those of webhooks. */
-const TIMEOUT_MS = 15_000;
+export const TIMEOUT_MS = 15_000;
 const RESPONSE_BYTES_MAX = 65_536;
 
 const loopback = new BlockList();

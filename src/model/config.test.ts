@@ -262,6 +262,10 @@ describe('readConfig', () => {
     for (const directory of ['/srv', '/srv/data2', '/srv/data/../backups']) withDirectory(directory);
   });
 
+  it('accepts the variables of `petstore listen`', () => {
+    readConfig({ PETSTORE_API_KEY: 'a', PETSTORE_API_KEY_FILE: '/x', PETSTORE_WEBHOOK_SECRET: 'b' });
+  });
+
   it('rejects unknown PETSTORE_ variables, and names the nearest setting', () => {
     const unknown: [Record<string, string>, RegExp][] = [
       [{ PETSTORE_PROT: '1' }, /^There is no setting PETSTORE_PROT; did you mean PETSTORE_PORT\? /],

@@ -186,7 +186,7 @@ export function sameDatabase(one: string, other: string): boolean {
 }
 
 /** The variables of `petstore listen`, which needs no server on this machine. */
-const listenVariables = ['PETSTORE_API_KEY', 'PETSTORE_API_KEY_FILE', 'PETSTORE_WEBHOOK_SECRET'];
+export const listenVariables = ['PETSTORE_API_KEY', 'PETSTORE_API_KEY_FILE', 'PETSTORE_WEBHOOK_SECRET'];
 
 /**
  * Rejects misspelled settings, which would otherwise silently have their defaults. Variables of the tests begin with

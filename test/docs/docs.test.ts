@@ -4,6 +4,7 @@ import { dirname, join, normalize } from 'node:path';
 import { describe, test } from 'node:test';
 import { allCommands } from '../../src/cli/commands.ts';
 import { commonOptions } from '../../src/cli/usage.ts';
+import { listenVariables } from '../../src/model/config.ts';
 import { errors } from '../../src/model/errors.ts';
 import { petReasons } from '../../src/model/pet.ts';
 import { fileVariable, type Setting, settings } from '../../src/model/settings.ts';
@@ -177,7 +178,7 @@ describe('the documentation agrees with the product', () => {
     const names = all.map(setting => setting.name as string);
     const files = all.filter(setting => setting.isSecret).map(fileVariable);
     const tests = ['PETSTORE_TEST_DATABASE_URL', 'PETSTORE_TEST_VALKEY_URL', 'PETSTORE_TEST_LONG'];
-    const known = new Set([...names, ...files, ...tests]);
+    const known = new Set([...names, ...files, ...tests, ...listenVariables]);
     assert.deepEqual(
       unknown(mentions(/\b(PETSTORE_[A-Z0-9_]+)/g), name => known.has(name)),
       [],

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import { TIMEOUT_MS } from '../../sdk/listen/receiver.ts';
+import { RETRY_AFTER_MAX, RETRY_JITTER, RETRY_SECONDS } from '../../sdk/listen/retries.ts';
 import { WRITE_EVERY_MS } from '../../src/access/audit/refusal-counter.ts';
 import { SANDBOX_MS } from '../../src/access/keys/sandbox.ts';
 import { INVITATION_MS } from '../../src/access/people/invitations.ts';
@@ -50,6 +52,10 @@ const EVENTS_DAYS = `${settingTree.eventsDays.default} days`;
 /** What guides say about rules: the text that follows from the constant, a sentence with `{}` in its place, and the guides. */
 const statements: readonly (readonly [text: string, sentence: string, ...guides: string[]])[] = [
   [minutes(rules.HOLD_DEFAULT_MS), 'placed | {} from now', 'holds'],
+  [RETRY_SECONDS.join(', '), 'after {} seconds', 'listen'],
+  [`${RETRY_JITTER * 100}`, 'with up to {} % jitter', 'listen'],
+  [`${RETRY_AFTER_MAX} seconds`, 'up to {}, and 410', 'listen'],
+  [seconds(TIMEOUT_MS), 'waits {} for a response', 'listen'],
   [minutes(rules.HOLD_DEFAULT_MS), 'It expires in {}.', 'tutorial'],
   [seconds(rules.HOLD_MIN_MS), 'At least {} from now', 'holds'],
   [days(rules.HOLD_MAX_MS), 'at most {} after the hold was placed', 'holds'],

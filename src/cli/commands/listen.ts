@@ -1,4 +1,5 @@
 import type { ListenSummary } from '../../../sdk/listen/listen.ts';
+import { RETRY_SECONDS } from '../../../sdk/listen/retries.ts';
 import { type Command, type Invocation, UsageError } from '../command.ts';
 
 /** Posts the events of a store, which can be anywhere, to a receiver on this machine. The SDK has the same command. */
@@ -28,8 +29,7 @@ scope events:read. The signing secret is new for each start, unless PETSTORE_WEB
     },
     since: { description: 'Start after this event, such as evt_5. By default, start with new events.', value: 'EVENT' },
     retry: {
-      description:
-        'Repeat failed posts as webhooks do, but sooner: up to seven times, after 1, 2, 5, 10, 20, 30 and 30 seconds.',
+      description: `Repeat failed posts as webhooks do, but sooner: up to ${RETRY_SECONDS.length} times, after ${RETRY_SECONDS.join(', ')} seconds.`,
     },
     'allow-remote': { description: 'Accept a receiver on another machine.' },
   },
