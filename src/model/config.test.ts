@@ -46,6 +46,7 @@ describe('readConfig', () => {
       sandbox: { pets: 5000, bytes: 64 * 2 ** 20, perMinute: 1200 },
       bodies: { total: 134_217_728, perAccount: 16_777_216 },
       pagesPerMinute: 600,
+      classic: { perMinute: 600, perDay: 20_000 },
       backups: { intervalMs: 86_400_000, timeMs: 7_200_000, keep: 7 },
       stopDelayMs: 0,
     });
@@ -126,6 +127,7 @@ describe('readConfig', () => {
       sandbox: { pets: 5000, bytes: 64 * 2 ** 20, perMinute: 1200 },
       bodies: { total: 134_217_728, perAccount: 16_777_216 },
       pagesPerMinute: 600,
+      classic: { perMinute: 600, perDay: 20_000 },
       backups: { directory: '/srv/backups', intervalMs: 21_600_000, timeMs: 86_340_000, keep: 1000 },
       stopDelayMs: 20_000,
       startAtMs: Date.UTC(2026, 10, 20, 12, 0, 0, 500),

@@ -22,6 +22,7 @@ export const executedPages: Readonly<Record<string, Readonly<Record<string, stri
   'docs/events.md': {},
   'docs/deployments.md': {},
   'docs/mcp.md': {},
+  'docs/classic.md': {},
   'docs/versioning.md': {},
   'docs/operating/install.md': {},
   'docs/operating/configuration.md': {},

@@ -32,6 +32,7 @@ import { USAGE_KEPT_MS } from '../../src/operate/usage/counts.ts';
 import { REQUESTS_KEPT, REQUESTS_KEPT_MS } from '../../src/operate/usage/log.ts';
 import { logBounds } from '../../src/operate/usage/recorder.ts';
 import { reportRules } from '../../src/operate/usage/report.ts';
+import { classicBounds } from '../../src/store/classic/sandboxes.ts';
 import { FETCH_MS } from '../../src/store/imports/photos/fetch.ts';
 import { WANTED_MAX } from '../../src/store/imports/photos/want.ts';
 import { FILE_KEPT_MS } from '../../src/store/imports/steps.ts';
@@ -40,6 +41,7 @@ import { CITIES_MAX } from '../../src/store/places/cities.ts';
 import { MERGED_MAX } from '../../src/store/search/merged-ids.ts';
 import { VISITOR_TEXT_LENGTH_MAX, WAITING_MS } from '../../src/store/visitor-messages/visitor-messages.ts';
 
+const { classic } = settingTree;
 const free = (name: keyof Bounds) => boundOf({}, { plan: 'free' }, name);
 const mebibytes = (bytes: number) => `${countText(Math.round(bytes / MEBIBYTE))} MiB`;
 const seconds = (ms: number) => durationIn('second', ms);
@@ -51,6 +53,13 @@ const EVENTS_DAYS = `${settingTree.eventsDays.default} days`;
 
 /** What guides say about rules: the text that follows from the constant, a sentence with `{}` in its place, and the guides. */
 const statements: readonly (readonly [text: string, sentence: string, ...guides: string[]])[] = [
+  [`${classic.perMinute.default}`, 'a network can send {} requests per minute', 'classic'],
+  [countText(Number(classic.perDay.default)), '{} requests per day', 'classic'],
+  [countText(classicBounds.documents), 'Documents of a sandbox | {}', 'classic'],
+  [mebibytes(classicBounds.bytes), 'Size of a sandbox | {}', 'classic'],
+  [`${classicBounds.perNetwork}`, 'Sandboxes that a network creates | {}', 'classic'],
+  [countText(classicBounds.sandboxes), 'Sandboxes without a key in total | {}', 'classic'],
+  [mebibytes(classicBounds.totalBytes), 'or {} together', 'classic'],
   [minutes(rules.HOLD_DEFAULT_MS), 'placed | {} from now', 'holds'],
   [RETRY_SECONDS.join(', '), 'after {} seconds', 'listen'],
   [`${RETRY_JITTER * 100}`, 'with up to {} % jitter', 'listen'],

@@ -1,7 +1,7 @@
 import type { ViewOperation, ViewRequest } from '../../lib/http/server/view.ts';
 import { type ClassicOperation, type ClassicVersion, classicOperations, onlyInV2 } from './operations.ts';
 import { JSON_TYPE } from './responses.ts';
-import { type MemberType, type Shape, shapes } from './shapes.ts';
+import { type ClassicShape, type MemberType, shapes } from './shapes.ts';
 
 const info = {
   title: 'Swagger Petstore, served by the Pet Store Service',
@@ -132,7 +132,7 @@ function schemasOf(prefix: string): { readonly all: object; readonly of: SchemaO
     const items = type.items === 'text' ? { type: 'string', xml: { name: type.item } } : reference(type.items.name);
     return { type: 'array', xml: { wrapped: true }, items };
   };
-  const objectOf = ({ name, members }: Shape) => ({
+  const objectOf = ({ name, members }: ClassicShape) => ({
     type: 'object',
     ...(name === 'Pet' && { required: ['name', 'photoUrls'] }),
     properties: Object.fromEntries(Object.entries(members).map(([member, type]) => [member, typeOf(type)])),

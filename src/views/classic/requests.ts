@@ -1,6 +1,6 @@
 import type { AdmittedViewRequest, ViewRequest } from '../../lib/http/server/view.ts';
 import { parseJson } from './json.ts';
-import { type Item, Misfit, readItem, readItems, type Shape } from './shapes.ts';
+import { type ClassicShape, type Item, Misfit, readItem, readItems } from './shapes.ts';
 import { parseItem, parseItems } from './xml.ts';
 
 /** A body that an operation cannot use: there is none, its type is not supported, it is malformed or does not fit. */
@@ -24,7 +24,7 @@ export function bodyType(request: ViewRequest): string {
  * Returns the object in a body.
  * @throws {BodyError}
  */
-export function readBodyItem(request: AdmittedViewRequest, shape: Shape): Item {
+export function readBodyItem(request: AdmittedViewRequest, shape: ClassicShape): Item {
   return parsed(request, shape, parseItem, value => readItem(shape, value));
 }
 
@@ -32,14 +32,14 @@ export function readBodyItem(request: AdmittedViewRequest, shape: Shape): Item {
  * Returns the objects in the list of a body.
  * @throws {BodyError}
  */
-export function readBodyItems(request: AdmittedViewRequest, shape: Shape): Item[] {
+export function readBodyItems(request: AdmittedViewRequest, shape: ClassicShape): Item[] {
   return parsed(request, shape, parseItems, value => readItems(shape, value));
 }
 
 function parsed<T>(
   request: AdmittedViewRequest,
-  shape: Shape,
-  parse: (shape: Shape, text: string) => unknown,
+  shape: ClassicShape,
+  parse: (shape: ClassicShape, text: string) => unknown,
   read: (value: unknown) => T,
 ): T {
   if (request.body.length === 0) throw new BodyError('missing');

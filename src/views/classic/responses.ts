@@ -1,7 +1,7 @@
 import type { AdmittedViewRequest, ViewRequest, ViewResponse } from '../../lib/http/server/view.ts';
 import { formatJson } from './json.ts';
 import { prefersXml } from './requests.ts';
-import { type Item, pet, type Shape } from './shapes.ts';
+import { type ClassicShape, type Item, pet } from './shapes.ts';
 import type { ClassicStore } from './store.ts';
 import { formatXml, type XmlFormat } from './xml.ts';
 
@@ -23,7 +23,7 @@ export function respond(
 
 export interface ClassicContent {
   readonly status?: number;
-  readonly shape: Shape;
+  readonly shape: ClassicShape;
   readonly value: Item | readonly Item[];
   /** The name of the root in XML. */
   readonly root?: string;

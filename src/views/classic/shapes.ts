@@ -2,16 +2,16 @@
  * A type of a member, as Jackson reads it: numbers and texts may stand for each other, a missing number is 0, a missing
  * list is empty, and any other missing member stays missing. An `id` is a `long` that stays missing.
  */
-export type MemberType = 'id' | 'long' | 'int' | 'boolean' | 'text' | 'date' | Shape | ListType;
+export type MemberType = 'id' | 'long' | 'int' | 'boolean' | 'text' | 'date' | ClassicShape | ListType;
 
 export interface ListType {
-  readonly items: 'text' | Shape;
+  readonly items: 'text' | ClassicShape;
   /** The name of an item in XML. */
   readonly item: string;
 }
 
 /** The members of an object, in order. */
-export interface Shape {
+export interface ClassicShape {
   /** The name in the documents. */
   readonly name: string;
   readonly members: Readonly<Record<string, MemberType>>;
@@ -23,10 +23,10 @@ export type Item = Record<string, unknown>;
 /** A value that does not fit its type. */
 export class Misfit extends Error {}
 
-const category: Shape = { name: 'Category', members: { id: 'long', name: 'text' } };
-const tag: Shape = { name: 'Tag', members: { id: 'long', name: 'text' } };
+const category: ClassicShape = { name: 'Category', members: { id: 'long', name: 'text' } };
+const tag: ClassicShape = { name: 'Tag', members: { id: 'long', name: 'text' } };
 
-export const pet: Shape = {
+export const pet: ClassicShape = {
   name: 'Pet',
   members: {
     id: 'id',
@@ -38,12 +38,12 @@ export const pet: Shape = {
   },
 };
 
-export const order: Shape = {
+export const order: ClassicShape = {
   name: 'Order',
   members: { id: 'long', petId: 'long', quantity: 'int', shipDate: 'date', status: 'text', complete: 'boolean' },
 };
 
-export const user: Shape = {
+export const user: ClassicShape = {
   name: 'User',
   members: {
     id: 'long',
@@ -57,7 +57,10 @@ export const user: Shape = {
   },
 };
 
-export const apiResponse: Shape = { name: 'ApiResponse', members: { code: 'int', type: 'text', message: 'text' } };
+export const apiResponse: ClassicShape = {
+  name: 'ApiResponse',
+  members: { code: 'int', type: 'text', message: 'text' },
+};
 
 /** The named shapes of the documents. */
 export const shapes = [order, category, user, tag, pet, apiResponse];
@@ -66,7 +69,7 @@ export const shapes = [order, category, user, tag, pet, apiResponse];
  * Returns the members of a value that the shape knows.
  * @throws {Misfit}
  */
-export function readItem({ members }: Shape, value: unknown): Item {
+export function readItem({ members }: ClassicShape, value: unknown): Item {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Misfit();
   const item: Item = {};
   for (const [name, type] of Object.entries(members)) {
@@ -80,7 +83,7 @@ export function readItem({ members }: Shape, value: unknown): Item {
  * Returns the items of a list.
  * @throws {Misfit}
  */
-export function readItems(shape: Shape, value: unknown): Item[] {
+export function readItems(shape: ClassicShape, value: unknown): Item[] {
   if (!Array.isArray(value)) throw new Misfit();
   return value.map(one => readItem(shape, one));
 }

@@ -11,9 +11,9 @@ import {
   storeDocuments,
 } from '../../store/classic/sandboxes.ts';
 import { formatJson, parseJson } from './json.ts';
-import { type Item, order, pet, readItem, type Shape, user } from './shapes.ts';
+import { type ClassicShape, type Item, order, pet, readItem, user } from './shapes.ts';
 
-const shapeOf: Readonly<Record<DocumentKind, Shape>> = { pet, order, user };
+const shapeOf: Readonly<Record<DocumentKind, ClassicShape>> = { pet, order, user };
 
 /** The store of the caller of a request. */
 export class ClassicStore {

@@ -15,7 +15,7 @@ import {
   withStatus,
   withTags,
 } from './responses.ts';
-import { apiResponse, type Item, order, parseLong, pet, type Shape, user } from './shapes.ts';
+import { apiResponse, type ClassicShape, type Item, order, parseLong, pet, user } from './shapes.ts';
 import type { XmlFormat } from './xml.ts';
 
 const format: XmlFormat = {
@@ -80,7 +80,11 @@ function idIn(request: ViewRequest, name: 'petId' | 'orderId'): bigint {
 }
 
 /** Returns what `read` finds in a body. @throws {Failure} */
-function bodyOf<T>(request: AdmittedViewRequest, shape: Shape, read: typeof readBodyItem | typeof readBodyItems): T {
+function bodyOf<T>(
+  request: AdmittedViewRequest,
+  shape: ClassicShape,
+  read: typeof readBodyItem | typeof readBodyItems,
+): T {
   try {
     return read(request, shape) as T;
   } catch (thrown) {

@@ -1,4 +1,4 @@
-import { type Item, type MemberType, Misfit, type Shape } from './shapes.ts';
+import { type ClassicShape, type Item, type MemberType, Misfit } from './shapes.ts';
 
 /** An element: its children, or its text. */
 interface XmlElement {
@@ -75,16 +75,16 @@ function decode(text: string): string {
  * Returns the object that an XML document of a shape contains, with texts as members.
  * @throws {XmlError} if it is not XML
  */
-export function parseItem(shape: Shape, text: string): Item {
+export function parseItem(shape: ClassicShape, text: string): Item {
   return itemOf(shape, parseXml(text));
 }
 
 /** Returns the objects that an XML list contains. @throws {XmlError} */
-export function parseItems(shape: Shape, text: string): Item[] {
+export function parseItems(shape: ClassicShape, text: string): Item[] {
   return parseXml(text).children.map(child => itemOf(shape, child));
 }
 
-function itemOf({ members }: Shape, { children, text }: XmlElement): Item {
+function itemOf({ members }: ClassicShape, { children, text }: XmlElement): Item {
   if (text.trim() !== '') throw new Misfit();
   const item: Item = {};
   for (const child of children) {
@@ -112,12 +112,12 @@ export interface XmlFormat {
 const DECLARATION = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>';
 
 /** Returns an object, or a list below `root`, as an XML document. */
-export function formatXml(shape: Shape, value: Item | readonly Item[], root: string, format: XmlFormat): string {
+export function formatXml(shape: ClassicShape, value: Item | readonly Item[], root: string, format: XmlFormat): string {
   if (!Array.isArray(value)) return DECLARATION + elementOf(shape, value as Item, root, format);
   return `${DECLARATION}<${root}>${value.map(one => elementOf(shape, one, shape.name, format)).join('')}</${root}>`;
 }
 
-function elementOf({ members }: Shape, item: Item, name: string, format: XmlFormat): string {
+function elementOf({ members }: ClassicShape, item: Item, name: string, format: XmlFormat): string {
   let content = '';
   const names = Object.keys(members);
   for (const member of format.sorted ? names.sort() : names) {
