@@ -210,10 +210,14 @@ const systemTime: Time = {
   sleep: (ms, signal) =>
     new Promise((resolve, reject) => {
       signal?.throwIfAborted();
-      const timer = setTimeout(resolve, ms);
-      signal?.addEventListener('abort', () => {
+      const abort = () => {
         clearTimeout(timer);
-        reject(signal.reason);
-      });
+        reject(signal!.reason);
+      };
+      const timer = setTimeout(() => {
+        signal?.removeEventListener('abort', abort);
+        resolve();
+      }, ms);
+      signal?.addEventListener('abort', abort);
     }),
 };
