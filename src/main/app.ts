@@ -228,8 +228,7 @@ function createAddresses(
   ) => {
     const baseUrlOf = (name: DeploymentName) => knownUrlOf(name)?.concat(PREFIX);
     const authenticator = new KeyAuthenticator({ keys, limiter, clock, deployments: accepted, dayAlerts, baseUrlOf });
-    const views =
-      deployment === undefined ? [] : viewsOf({ config, log, deployment, authenticator, limiter, knownUrlOf });
+    const views = deployment === undefined ? [] : viewsOf({ config, deployment, authenticator, limiter, knownUrlOf });
     addresses.set(service.name, new Address({ ...service, authenticator, views }, deps));
   };
   const deps: AddressDeps = {

@@ -2,14 +2,12 @@ import type { Deployment } from '../access/deployment.ts';
 import type { KeyAuthenticator } from '../access/keys/authenticator.ts';
 import type { Limiter } from '../access/limits/limiter.ts';
 import type { ViewMount } from '../lib/http/server/view.ts';
-import type { Log } from '../lib/log.ts';
 import type { AddressName, Config } from '../model/config.ts';
-import { MCP_PATH } from '../views/urls.ts';
+import { MCP_PATH, PETFINDER_PATH } from '../views/urls.ts';
 
 /** The parts of a process that its views use. */
 export interface ViewDeps {
   readonly config: Config;
-  readonly log: Log;
   readonly deployment: Deployment;
   /** The authenticator of the address. */
   readonly authenticator: KeyAuthenticator;
@@ -27,7 +25,7 @@ export function viewsOf(deps: ViewDeps): readonly ViewMount[] {
   }
   if (views.includes('petfinder')) {
     const load = async () => (await import('../views/petfinder/view.ts')).petfinderView(deps);
-    mounts.push({ prefix: '/petfinder/v2', load });
+    mounts.push({ prefix: PETFINDER_PATH, load });
   }
   if (views.includes('classic') && deps.deployment.name === 'staging') {
     for (const [version, prefix] of [

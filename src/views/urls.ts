@@ -6,6 +6,9 @@ export const PREFIX = '/v1';
 /** The path of the MCP server on the addresses of production and staging. */
 export const MCP_PATH = '/mcp';
 
+/** The path below which clients of the Petfinder API v2 are served. */
+export const PETFINDER_PATH = '/petfinder/v2';
+
 /** Returns the public URL of an address, without the prefix and without a trailing slash. */
 export function publicUrlOf(
   { publicUrls, host }: Config,

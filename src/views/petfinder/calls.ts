@@ -1,13 +1,11 @@
 import { Problem } from '../../lib/http/problem.ts';
 import type { AdmittedViewRequest, OperationCall } from '../../lib/http/server/view.ts';
 import type { Organization } from '../../model/organization.ts';
-
-/** The path below which the view is served. */
-export const PREFIX = '/petfinder/v2';
+import { PETFINDER_PATH } from '../urls.ts';
 
 /** Returns the start of the links in a response: a path, because many clients write their own host before it. */
 export function linkBaseOf({ publicUrl }: Pick<AdmittedViewRequest, 'publicUrl'>): string {
-  return new URL(publicUrl).pathname.replace(/\/$/, '') + PREFIX;
+  return new URL(publicUrl).pathname.replace(/\/$/, '') + PETFINDER_PATH;
 }
 
 /** A page of a list of the API. */

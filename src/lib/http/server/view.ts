@@ -108,6 +108,4 @@ export interface ViewResponse {
    * it must be one of a few constants.
    */
   readonly operation?: LoggedRoute | undefined;
-  /** The caller that the body of a visitor named, for the request log. */
-  readonly caller?: Caller;
 }

@@ -139,7 +139,6 @@ export class ViewServer<Context> {
       ...{ ...incoming, caller, visitor: typeof owner === 'string' ? owner : undefined, body: bytes, call },
       identify: result => identify(exchange, result),
     });
-    exchange.caller ??= response.caller;
     this.#respond(exchange, response);
   }
 
