@@ -224,8 +224,8 @@ describe('the forms of accounts', () => {
     assert.match(String(reply.headers['content-disposition']), /^attachment; filename="petstore-account-\d+\.json"$/);
     assert.equal(reply.body.account.email, 'export@example.org');
     assert.equal(reply.body.production.animals.length, 130);
-    const about = ['account', 'keys', 'members', 'invitations', 'sessions', 'events', 'usage', 'requests'];
-    const members = [...about, 'production', 'staging'];
+    const people = ['members', 'formerMembers', 'invitations', 'sessions'];
+    const members = ['account', 'keys', ...people, 'events', 'usage', 'requests', 'production', 'staging'];
     assert.deepEqual(Object.keys(reply.body), members);
     for (const secret of [ann.secret, key.token, '$argon2id']) assert.ok(!reply.text.includes(secret));
     for (let i = 1; i < 5; i++) assert.equal((await ann.submit('/account/export')).status, 200);
