@@ -291,7 +291,7 @@ overEachEngine(engine => {
         assert.equal(result.isError, true, input.slice(0, 80));
         assert.equal(result.structuredContent.code, 'invalid_parameter', input.slice(0, 80));
       }
-      for (const petId of [0, -1, 1e300, 'x', '../1', '1?view=plain', true]) {
+      for (const petId of [0, -1, 1e300, 'x', '../1', '1?view=plain', true, '\ud800']) {
         assert.equal((await call('get_pet', { petId })).value.code, 'pet_not_found', String(petId));
       }
       const { value } = await call('search_pets', { statu: 'sold' });

@@ -151,7 +151,9 @@ export class ViewServer<Context> {
     const refusal = route.refusalOf(caller!, countedAt);
     if (refusal !== undefined) throw refusal;
     const text = new URLSearchParams(query).toString();
-    const filled = route.route.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(path[name]!));
+    const filled = route.route.path.replace(/\{(\w+)\}/g, (_, name: string) =>
+      encodeURIComponent(path[name]!.toWellFormed()),
+    );
     const sent = {
       ...(headers['traceparent'] !== undefined && { traceparent: headers['traceparent'] }),
       ...(body !== undefined && { 'content-type': 'application/json' }),
