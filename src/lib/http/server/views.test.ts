@@ -90,11 +90,20 @@ const view: HttpView = {
         throw new Error('secret');
       },
     },
+    {
+      ...{ operationId: 'shop.odd', method: 'GET', path: '/odd' },
+      handle() {
+        throw new Problem('odd', 400, 'Odd.');
+      },
+    },
   ],
   authenticate: ({ header, address }) =>
     authenticator.authenticate({ authorization: header('authorization')?.replace('Shop', 'Bearer'), address }),
   refuse: ({ header }) => (header('origin') === 'http://evil' ? new Problem('forbidden', 403, 'No.') : undefined),
-  problemResponse: ({ code, status }) => ({ status, contentType: 'application/x-shop', bytes: `!${code}` }),
+  problemResponse({ code, status }) {
+    if (code === 'odd') throw new Error('The view has no text for it.');
+    return { status, contentType: 'application/x-shop', bytes: `!${code}` };
+  },
 };
 
 describe('a view', () => {
@@ -207,6 +216,11 @@ describe('a view', () => {
   it('reveals nothing of an internal error', async () => {
     const { status, text } = await send('/shop/v2/fault');
     assert.deepEqual([status, text], [500, '!internal_error']);
+  });
+
+  it('responds without a body when the view cannot state a problem', async () => {
+    const { status, text } = await send('/shop/v2/odd');
+    assert.deepEqual([status, text], [500, '']);
   });
 
   it('refuses requests before their key is checked, and allows other preflights', async () => {

@@ -176,7 +176,7 @@ export class ViewServer<Context> {
 
   /** Rejects a request. Rejected for lack of capacity, it does not count against the plan of its caller. */
   async #reject(exchange: ViewExchange, problem: Problem): Promise<void> {
-    const { view, incoming, caller, refused = caller } = exchange;
+    const { caller, refused = caller } = exchange;
     const { options, errors } = this.#deps;
     if (problem.code === 'overloaded' && caller !== undefined) {
       exchange.headers = await Promise.try(() => options.authenticator.uncount(caller, exchange.countedAt)).catch(
@@ -185,12 +185,21 @@ export class ViewServer<Context> {
       );
     } else if (exchange.headers.length === 0) exchange.headers = errors.addressHeaders(exchange.request);
     errors.report(exchange, problem, refused);
-    const response = view.problemResponse(problem, incoming);
+    const response = this.#responseTo(problem, exchange);
     this.#respond(exchange, {
       ...response,
       code: problem.code,
       headers: problem.headers.concat(response.headers ?? []),
     });
+  }
+
+  /** Returns the response of the view to a problem; one without a body if the view fails. */
+  #responseTo(problem: Problem, exchange: ViewExchange): ViewResponse {
+    try {
+      return exchange.view.problemResponse(problem, exchange.incoming);
+    } catch (error) {
+      return { status: this.#deps.options.problemOf(error, exchange).status, bytes: '' };
+    }
   }
 
   #respond(exchange: ViewExchange, viewResponse: ViewResponse): void {
