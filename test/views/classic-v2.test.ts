@@ -164,6 +164,14 @@ overEachEngine(engine =>
         assert.deepEqual(message(await upload(...parts)), [200, { code: 200, type: 'unknown', message: text }]);
       }
       assert.match((await upload(file)).body.message, /^additionalMetadata: null\n/);
+      for (const long of [file.replace('cat', 'c'.repeat(70_000)), metadata + 'c'.repeat(70_000)]) {
+        assert.deepEqual(message(await upload(long, file)), [
+          400,
+          { code: 400, type: 'unknown', message: 'bad input' },
+        ]);
+      }
+      const large = await upload(file + 'c'.repeat(70_000), metadata);
+      assert.match(large.body.message, /, 70004 bytes$/);
       const none = await upload(metadata);
       assert.deepEqual([none.status, none.text], [500, '']);
       assert.equal((await call('POST', '/pet/7/uploadImage', 'x')).status, 415);

@@ -112,6 +112,8 @@ export interface UploadForm {
 }
 
 const PARTS_MAX = 20;
+/** The size of a form without its file, because responses repeat its texts. */
+const TEXT_BYTES_MAX = 64 * 1024;
 
 /**
  * Reads a form with a file (RFC 7578), in any order.
@@ -124,17 +126,26 @@ export function readUpload(request: AdmittedViewRequest): UploadForm {
   const delimiter = Buffer.from(`--${match[1] ?? match[2]}`);
   const fields = new Map<string, string>();
   let file: UploadedFile | undefined;
+  let textBytes = 0;
   for (const part of partsOf(request.body, delimiter)) {
-    const end = part.indexOf('\r\n\r\n');
-    if (end < 0) throw new BodyError('malformed');
-    const header = /^content-disposition:\s*form-data;(.*)$/im.exec(part.toString('utf8', 0, end))?.[1] ?? '';
-    const name = /\bname="([^"]*)"/i.exec(header)?.[1];
-    const fileName = /\bfilename="([^"]*)"/i.exec(header)?.[1];
-    const content = part.subarray(end + 4);
-    if (fileName === undefined) fields.set(name ?? '', content.toString('utf8'));
+    const { name = '', fileName, content } = readPart(part);
+    textBytes += fileName === undefined ? part.length : part.length - content.length;
+    if (textBytes > TEXT_BYTES_MAX) throw new BodyError('malformed');
+    if (fileName === undefined) fields.set(name, content.toString('utf8'));
     else if (name === 'file') file ??= { name: fileName, bytes: content.length };
   }
   return { fields, file };
+}
+
+function readPart(part: Buffer) {
+  const end = part.indexOf('\r\n\r\n');
+  if (end < 0) throw new BodyError('malformed');
+  const header = /^content-disposition:\s*form-data;(.*)$/im.exec(part.toString('utf8', 0, end))?.[1] ?? '';
+  return {
+    name: /\bname="([^"]*)"/i.exec(header)?.[1],
+    fileName: /\bfilename="([^"]*)"/i.exec(header)?.[1],
+    content: part.subarray(end + 4),
+  };
 }
 
 /** Returns the parts between the delimiters, without the line breaks that belong to these. */
