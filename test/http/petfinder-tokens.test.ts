@@ -188,6 +188,8 @@ overEachEngine(engine => {
         '/types/dog',
         '/types/dog/breeds',
         '/organizations',
+        '/organizations?location=0,0',
+        '/animals?status=found',
       ]) {
         const reply = await get(path);
         assert.deepEqual([reply.status, reply.body.type], [403, `${DOCS}/ERR-403/`], path);

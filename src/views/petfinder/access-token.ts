@@ -12,7 +12,8 @@ import { TOKEN_PATH } from './errors.ts';
 
 /** How long an access token is valid. */
 const EXPIRES_SECONDS = 3600;
-const SCOPE = 'pets:read';
+/** The only scope of an access token, which every operation needs. */
+export const SCOPE = 'pets:read';
 const BODY_BYTES_MAX = 8 * 1024;
 
 /** The parts of a process that access tokens use. */

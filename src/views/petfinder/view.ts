@@ -1,7 +1,8 @@
 import type { Deployment } from '../../access/deployment.ts';
 import type { KeyAuthenticator } from '../../access/keys/authenticator.ts';
 import type { AdmittedViewRequest, HttpView, ViewOperation } from '../../lib/http/server/view.ts';
-import { AccessTokens } from './access-token.ts';
+import { problem } from '../../model/errors.ts';
+import { AccessTokens, SCOPE } from './access-token.ts';
 import { getAnimal, listAnimals } from './animals.ts';
 import { problemResponse } from './errors.ts';
 import { getOrganization, listOrganizations } from './organizations.ts';
@@ -45,6 +46,10 @@ function reading(
 ): ViewOperation {
   return {
     ...{ operationId, method: 'GET', path },
-    handle: async request => ({ status: 200, bytes: JSON.stringify(await read(request)) }),
+    async handle(request) {
+      // Not every reading calls an operation, which would check it.
+      if (!request.caller!.scopes.has(SCOPE)) throw problem('insufficient_scope');
+      return { status: 200, bytes: JSON.stringify(await read(request)) };
+    },
   };
 }
