@@ -8,7 +8,7 @@ import type { FullPet } from '../../model/pet.ts';
 import { Coat, Sex, Size } from '../../model/profile.ts';
 import type { Database } from '../../model/schema.ts';
 import { categoryPaths } from '../../store/categories/paths.ts';
-import { linkBaseOf, organizationOf, pageOf } from './calls.ts';
+import { linkBaseOf, organizationsOf, pageOf } from './calls.ts';
 import type { NumberedList, PageNumbers } from './pages.ts';
 import { Parameters, placeOf } from './parameters.ts';
 import { animalOf, organizationIdOf, petIdOf, statuses } from './shapes.ts';
@@ -150,9 +150,11 @@ async function shown(request: AdmittedViewRequest, database: Database, pets: rea
     database,
     pets.map(({ categoryId }) => categoryId),
   );
-  const owners = [...new Set(pets.map(({ accountId }) => accountId!))];
-  const found = await Promise.all(owners.map(id => organizationOf(request, id)));
-  const organizations = new Map(owners.map((id, index) => [id, found[index]]));
+  const organizations = await organizationsOf(
+    request,
+    database,
+    pets.map(({ accountId }) => accountId!),
+  );
   return pets.flatMap(pet => {
     const path = paths.get(pet.categoryId);
     // The category was merged into another since the animals were read.

@@ -1,6 +1,7 @@
-import { Problem } from '../../lib/http/problem.ts';
 import type { AdmittedViewRequest, OperationCall } from '../../lib/http/server/view.ts';
-import type { Organization } from '../../model/organization.ts';
+import { type Organization, organizationOf } from '../../model/organization.ts';
+import type { Reader } from '../../model/schema.ts';
+import { publicOrganizations } from '../../store/organizations/organizations.ts';
 import { PETFINDER_PATH } from '../urls.ts';
 
 /** Returns the start of the links in a response: a path, because many clients write their own host before it. */
@@ -38,12 +39,12 @@ export async function pageOf<Row>(
   };
 }
 
-/** Returns the organization of an account; `undefined` if it has published none. */
-export async function organizationOf(request: AdmittedViewRequest, id: number): Promise<Organization | undefined> {
-  try {
-    return await bodyOf<Organization>(request, 'getOrganization', { path: { organizationId: String(id) } });
-  } catch (error) {
-    if (error instanceof Problem && error.code === 'organization_not_found') return undefined;
-    throw error;
-  }
+/** Returns the organizations of accounts that have published one, by id, with one query. */
+export async function organizationsOf(
+  { publicUrl }: AdmittedViewRequest,
+  reader: Reader,
+  ids: readonly number[],
+): Promise<ReadonlyMap<number, Organization>> {
+  const rows = await publicOrganizations(reader, ids);
+  return new Map(Array.from(rows, ([id, row]) => [id, organizationOf(row, publicUrl)]));
 }

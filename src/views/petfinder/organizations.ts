@@ -9,7 +9,7 @@ import type { Organization } from '../../model/organization.ts';
 import type { Database } from '../../model/schema.ts';
 import { type NearOrganization, organizationsNear } from '../../store/organizations/locations.ts';
 import { isPlace, NEAR_LENGTH_MAX, nearOf } from '../../store/pets/near.ts';
-import { type CalledPage, linkBaseOf, organizationOf, pageOf } from './calls.ts';
+import { bodyOf, type CalledPage, linkBaseOf, organizationsOf, pageOf } from './calls.ts';
 import type { NumberedList, PageNumbers } from './pages.ts';
 import { Parameters, placeOf } from './parameters.ts';
 import { organizationIdOf, shelterOf } from './shapes.ts';
@@ -45,8 +45,8 @@ export async function listOrganizations(request: AdmittedViewRequest, { database
 
 export async function getOrganization(request: AdmittedViewRequest) {
   const id = organizationIdOf(request.parameters['id']!);
-  const organization = id === undefined ? undefined : await organizationOf(request, id);
-  if (organization === undefined) throw problem('organization_not_found');
+  if (id === undefined) throw problem('organization_not_found');
+  const organization = await bodyOf<Organization>(request, 'getOrganization', { path: { organizationId: String(id) } });
   return { organization: shelterOf(organization, linkBaseOf(request), request.publicUrl) };
 }
 
@@ -78,18 +78,19 @@ async function searchOf(
   if (sort?.endsWith('name')) throw invalidParameter('sort', `${sort} cannot be combined with location.`);
   const { points, withinKm } = await nearOf(database, near, within);
   const found = await organizationsNear(database, points, withinKm);
+  const sorted = sort === '-distance' ? found.toReversed() : found;
   const isInFilter = ({ organization: { address } }: Listed) =>
     Object.entries(filter).every(([member, value]) => address?.[member as keyof typeof filter] === value);
   const isFiltered = matches !== undefined || Object.keys(filter).length > 0;
   return {
     matches: isFiltered ? listed => isInFilter(listed) && matches?.(listed) !== false : undefined,
-    read: (limit, cursor) => readNear(request, sort === '-distance' ? found.toReversed() : found, limit, cursor),
+    read: (limit, cursor) => readNear(ids => organizationsOf(request, database, ids), sorted, limit, cursor),
   };
 }
 
 /** Returns a page of organizations near a place. @param cursor the number of those before it */
 async function readNear(
-  request: AdmittedViewRequest,
+  read: (ids: readonly number[]) => Promise<ReadonlyMap<number, Organization>>,
   found: readonly NearOrganization[],
   limit: number,
   cursor = '0',
@@ -97,11 +98,12 @@ async function readNear(
   if (!/^\d{1,9}$/.test(cursor)) throw invalidCursor();
   const from = Number(cursor);
   const page = found.slice(from, from + limit);
-  const read = await Promise.all(page.map(({ id }) => organizationOf(request, id)));
+  const organizations = await read(page.map(({ id }) => id));
   return {
-    rows: read.flatMap((organization, index) =>
-      organization === undefined ? [] : [{ organization, miles: milesOf(page[index]!.km) }],
-    ),
+    rows: page.flatMap(({ id, km }) => {
+      const organization = organizations.get(id);
+      return organization === undefined ? [] : [{ organization, miles: milesOf(km) }];
+    }),
     next: from + limit < found.length ? String(from + limit) : undefined,
     total: found.length,
   };
