@@ -122,9 +122,14 @@ class Recent<T> {
 
   set(key: string, value: T): void {
     const short = shortened(key);
+    const now = this.#clock.now();
     this.#values.delete(short);
-    this.#values.set(short, { value, at: this.#clock.now() });
-    if (this.#values.size > KEPT_MAX) this.#values.delete(this.#values.keys().next().value!);
+    this.#values.set(short, { value, at: now });
+    // Callers choose their cursors, which may be long.
+    for (const [oldest, { at }] of this.#values) {
+      if (now - at < KEPT_MS && this.#values.size <= KEPT_MAX) break;
+      this.#values.delete(oldest);
+    }
   }
 }
 
