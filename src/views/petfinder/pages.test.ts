@@ -74,6 +74,22 @@ describe('numbered pages', () => {
     });
   });
 
+  it('are counted without delaying other requests', async () => {
+    const list = numbers(20_500);
+    let [before, most, isDone] = [0, 0, false];
+    const noteTurn = () => {
+      most = Math.max(most, list.reads - before);
+      before = list.reads;
+      if (!isDone) setImmediate(noteTurn);
+    };
+    noteTurn();
+    await read(new PageNumbers(clock), list, '?limit=100');
+    isDone = true;
+    noteTurn();
+    // The first one is that of the page.
+    assert.deepEqual([list.reads, most], [201, 2]);
+  });
+
   it('ignore the cursor of another page', async () => {
     const list = numbers(500);
     const pages = new PageNumbers(clock);

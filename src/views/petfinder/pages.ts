@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
 import { SCAN_LIMIT } from '../../lib/http/pagination/paginate.ts';
 import { invalidParameter } from '../../lib/http/problem.ts';
@@ -181,6 +182,7 @@ class RowReader<Row> {
   left: number;
   isDone = false;
   total: number | undefined;
+  #hasRead = false;
 
   constructor(list: NumberedList<Row>, from: RowPosition) {
     this.#list = list;
@@ -192,6 +194,9 @@ class RowReader<Row> {
   async read(limit: number, isShown: boolean): Promise<readonly Located<Row>[]> {
     const { matches, isPast } = this.#list;
     const { cursor, index } = this.next!;
+    // Reads of the embedded engine block the event loop. Other requests are served between them.
+    if (this.#hasRead) await nextTurn();
+    this.#hasRead = true;
     const most = matches === undefined ? limit : ROWS_PER_CALL;
     const { rows, next, total } = await this.#list.read(most, cursor, isShown || matches !== undefined);
     const past = isPast === undefined ? -1 : rows.findIndex(isPast);
