@@ -12,6 +12,7 @@ connection, and 409 idempotency_key_in_use. POST and PATCH send one Idempotency-
 """
 
 import base64, hashlib, hmac, json, math, random, time, uuid  # noqa: E401
+from email.utils import mktime_tz, parsedate_tz
 from http.client import HTTPException
 from urllib.error import HTTPError
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -37,13 +38,14 @@ class WebhookError(Exception):
 class Response:
     """A response: `data` is the JSON value, and `headers` find their names in any case."""
 
-    def __init__(self, status, headers, content):
-        self.status, self.headers = status, headers
-        self.data = json.loads(content) if content else None
-        self.etag, self.request_id = headers.get("ETag"), headers.get("X-Request-Id")
-        self.total = int(headers["X-Total-Count"]) if "X-Total-Count" in headers else None
-        self.sync_token = headers.get("X-Sync-Token")
-        self.next = parse_qs(urlsplit(headers.get("x-next", "")).query).get("cursor", [None])[0]
+    def __init__(self, response):
+        with response:
+            content = response.read()
+        self.status, self.headers = response.status, response.headers
+        self.data, get = json.loads(content) if content else None, self.headers.get
+        self.etag, self.request_id, self.sync_token = get("ETag"), get("X-Request-Id"), get("X-Sync-Token")
+        self.total = int(get("X-Total-Count")) if get("X-Total-Count") else None
+        self.next = parse_qs(urlsplit(get("x-next", "")).query).get("cursor", [None])[0]
 
 
 class PetStore:
@@ -56,8 +58,7 @@ class PetStore:
 
     def request(self, method, path, body=None, headers=None, **query):
         """Sends a request, and returns its Response. `body` is a JSON value, or bytes with a Content-Type header."""
-        with self._open(method, path, body, headers or {}, query, self.retries) as response:
-            return Response(response.status, response.headers, response.read())
+        return self._send(method, path, body, headers or {}, query, self.retries, Response)
 
     def items(self, path, **query):
         """Yields the items of all pages of a list."""
@@ -73,7 +74,7 @@ class PetStore:
         while True:
             headers = {"Last-Event-ID": after} if after else {}
             try:
-                with self._open("GET", "/events/stream", None, headers, query, 10**9) as stream:
+                with self._send("GET", "/events/stream", None, headers, query, 10**9, lambda stream: stream) as stream:
                     fields = {}
                     for line in stream:
                         name, _, value = line.decode().rstrip("\r\n").partition(": ")
@@ -88,17 +89,19 @@ class PetStore:
                 pass
             self.clock.sleep(SECONDS_BEFORE_RECONNECT * (1 + self.random()))
 
-    def _open(self, method, path, body, headers, query, retries):
-        sent = {"Authorization": "Bearer " + self.api_key}
-        if method in ("POST", "PATCH"):
-            sent["Idempotency-Key"] = str(uuid.uuid4())
+    def _send(self, method, path, body, headers, query, retries, read):
+        sent = {"Idempotency-Key": str(uuid.uuid4())} if method in ("POST", "PATCH") else {}
         if body is not None and not isinstance(body, bytes):
             body, sent["Content-Type"] = json.dumps(body).encode(), "application/json"
+        query = {name: str(value).lower() if isinstance(value, bool) else value for name, value in query.items()}
         url = self.base_url + path + ("?" + urlencode(query, doseq=True) if query else "")
         for attempt in range(retries + 1):
             self._wait_for_pause()
             try:
-                return urlopen(Request(url, body, {**sent, **headers}, method=method), timeout=self.timeout)
+                request = Request(url, body, {**sent, **headers}, method=method)
+                # Redirects, which can lead to other hosts, do not take the key along.
+                request.add_unredirected_header("Authorization", "Bearer " + self.api_key)
+                return read(urlopen(request, timeout=self.timeout))
             except HTTPError as response:
                 error = self._error_of(response)
             except (OSError, HTTPException) as reason:
@@ -121,15 +124,14 @@ class PetStore:
 
     @staticmethod
     def _error_of(response):
-        with response:
-            content = response.read()
         try:
-            error = json.loads(content)
-        except ValueError:
+            with response:
+                error = json.loads(response.read())
+        except (OSError, HTTPException, ValueError):
             error = {}
-        after = response.headers.get("Retry-After", "")
-        message = error.get("message", f"Status {response.code}")
-        request_id, wait = response.headers.get("X-Request-Id"), int(after) if after.isdecimal() else None
+        date = parsedate_tz(after := response.headers.get("Retry-After", ""))  # Proxies write dates.
+        wait = int(after) if after.isdecimal() else date and max(0, mktime_tz(date) - time.time())
+        message, request_id = error.get("message", f"Status {response.code}"), response.headers.get("X-Request-Id")
         return PetstoreError(message, response.code, error.get("code"), error.get("errors", ()), request_id, wait)
 
 

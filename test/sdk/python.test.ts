@@ -59,7 +59,8 @@ print([n for n in names if n.split('.')[0] not in sys.stdlib_module_names])`;
 for name in ("Bella", "Mia", "Rex"):
     pet = store.request("POST", "/pets", {"name": name, "categoryId": 2})
 print(pet.status, pet.data["name"])
-print(*(pet["name"] for pet in store.items("/pets", limit=1, status=["available", "sold"])))
+pets = store.items("/pets", limit=1, status=["available", "sold"], categoryId=2, includeDescendants=True)
+print(*(pet["name"] for pet in pets))
 page = store.request("GET", "/pets", headers={"Prefer": "count=exact"}, limit=1)
 print(page.total, page.etag is not None, page.next is not None)
 for event in store.events(after="evt_0", types="pet.*"):
@@ -109,6 +110,43 @@ for attempt in range(2):
     assert.deepEqual(lines, ['[7.5, 3.0]', '429 61', '429 61']);
     assert.equal(keys.length, 4);
     assert.deepEqual([keys[1], keys[2], keys[3]], [keys[0], keys[0], undefined]);
+  });
+
+  test('waits for a date, and for the status of a response whose body breaks off; repeats such a success', async t => {
+    let count = 0;
+    const url = await startHttpServer(t, (request, response) => {
+      count++;
+      const cutOff = (status: number, headers = {}) => {
+        response.writeHead(status, { 'Content-Length': '100', ...headers });
+        response.write('{', () => request.socket.destroy());
+      };
+      if (count === 1) response.writeHead(503, { 'Retry-After': new Date(Date.now() + 40_000).toUTCString() }).end();
+      else if (count === 2) cutOff(503, { 'Retry-After': '7' });
+      else if (count === 3) cutOff(200);
+      else response.end('{"name":"Mia"}');
+    });
+    const lines = await python(
+      `${connect}
+print(store.request("GET", "/pets/1").data["name"], len(Clock.waits), *Clock.waits[1:])
+print(35 < Clock.waits[0] <= 40.5)
+`,
+      url,
+    );
+    assert.deepEqual(lines, ['Mia 3 8.0 2.0', 'True']);
+  });
+
+  test('does not send the key to the target of a redirect', async t => {
+    const keys: unknown[] = [];
+    const target = await startHttpServer(t, ({ headers }, response) => {
+      keys.push(headers.authorization);
+      response.end('[]');
+    });
+    const url = await startHttpServer(t, ({ headers }, response) => {
+      keys.push(headers.authorization);
+      response.writeHead(302, { Location: target }).end();
+    });
+    await python(`${connect}\nstore.request("GET", "/pets")`, url);
+    assert.deepEqual(keys, [`Bearer ${key}`, undefined]);
   });
 
   test('checks the signatures of webhooks', async () => {
