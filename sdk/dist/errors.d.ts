@@ -40,6 +40,9 @@ export declare class RateLimitError extends PetstoreError {
 export declare class ConnectionError extends PetstoreError {
     readonly name = "ConnectionError";
 }
-/** Returns the error of a response. Reads its body to the end, so that the connection can be used again. */
+/**
+ * Returns the error of a response. Reads its body to the end, so that the connection can be used again; if the body breaks
+ * off, the status and the headers still count.
+ */
 export declare function errorOf(response: Response): Promise<PetstoreError>;
 export declare function headerOf({ headers }: Response, name: string): string | undefined;

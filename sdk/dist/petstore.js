@@ -16,7 +16,7 @@ var ConnectionError = class extends PetstoreError {
 };
 async function errorOf(response) {
   const { status } = response;
-  const { message = `Status ${status}`, code, errors = [] } = bodyOf(await response.text());
+  const { message = `Status ${status}`, code, errors = [] } = bodyOf(await response.text().catch(() => ""));
   const [requestId, after] = [headerOf(response, "X-Request-Id"), headerOf(response, "Retry-After")];
   const details = {
     status,
@@ -179,7 +179,7 @@ function eventStream({ after }, options, time, send) {
     async *[Symbol.asyncIterator]() {
       for (let wait = RECONNECT_MS; ; ) {
         const headers = { ...options.headers, "Last-Event-ID": stream.lastEventId };
-        const { response } = await send({ maxRetries: FOREVER, ...options, headers });
+        const { response } = await send({ ...options, maxRetries: options.maxRetries ?? FOREVER, headers });
         for await (const { id, data, retry } of messages(response.body, time)) {
           stream.lastEventId = id ?? stream.lastEventId;
           wait = Number(retry ?? wait);
@@ -318,13 +318,15 @@ function headersOf(outgoing, options, apiKey) {
     Prefer: total && "count=exact",
     ...options.headers
   };
-  return new Headers(Object.entries(named).filter((entry) => Boolean(entry[1])));
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(named)) if (value) headers.set(name, value);
+  return headers;
 }
 function rateLimited(cause, retryAfter) {
   return new RateLimitError(cause.message, { ...cause, retryAfter, cause });
 }
 function takesKey({ method }) {
-  return /^P(OST|ATCH)$/.test(method);
+  return /^p(ost|atch)$/i.test(method);
 }
 function isRepeatable(outgoing, headers) {
   return !outgoing.body?.once && (!takesKey(outgoing) || headers.has(IDEMPOTENCY_KEY));
@@ -335,6 +337,7 @@ function isTemporary({ status, code }) {
 function randomKey() {
   return crypto.getRandomValues(new BigUint64Array(2)).join("-");
 }
+var TIMER_MS_MAX = 2 ** 31 - 1;
 var systemTime = {
   now: () => performance.now(),
   random: Math.random,
@@ -344,10 +347,11 @@ var systemTime = {
       clearTimeout(timer);
       reject(signal.reason);
     };
-    const timer = setTimeout(() => {
+    const end = () => {
       signal?.removeEventListener("abort", abort);
       resolve();
-    }, ms);
+    };
+    const timer = setTimeout(end, Math.min(ms, TIMER_MS_MAX));
     signal?.addEventListener("abort", abort);
   })
 };
@@ -359,7 +363,7 @@ var types = {
   webp: "image/webp"
 };
 function fileBody(file, usualType) {
-  const { type, name = file } = file;
+  const { type, name = typeof file === "string" && file } = file;
   const body = { type: type || (types[String(name).split(".").at(-1).toLowerCase()] ?? usualType) };
   if (typeof file === "string") return { ...body, open: () => openFile(file) };
   if (typeof file === "function") return { ...body, open: async () => bodyOf2(await file()) };

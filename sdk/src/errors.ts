@@ -50,10 +50,13 @@ export class ConnectionError extends PetstoreError {
   override readonly name = 'ConnectionError';
 }
 
-/** Returns the error of a response. Reads its body to the end, so that the connection can be used again. */
+/**
+ * Returns the error of a response. Reads its body to the end, so that the connection can be used again; if the body breaks
+ * off, the status and the headers still count.
+ */
 export async function errorOf(response: Response): Promise<PetstoreError> {
   const { status } = response;
-  const { message = `Status ${status}`, code, errors = [] } = bodyOf(await response.text());
+  const { message = `Status ${status}`, code, errors = [] } = bodyOf(await response.text().catch(() => ''));
   const [requestId, after] = [headerOf(response, 'X-Request-Id'), headerOf(response, 'Retry-After')];
   const details = {
     status,

@@ -27,7 +27,7 @@ export function eventStream(
     async *[Symbol.asyncIterator]() {
       for (let wait = RECONNECT_MS; ; ) {
         const headers = { ...options.headers, 'Last-Event-ID': stream.lastEventId };
-        const { response } = await send({ maxRetries: FOREVER, ...options, headers });
+        const { response } = await send({ ...options, maxRetries: options.maxRetries ?? FOREVER, headers });
         for await (const { id, data, retry } of messages(response.body!, time)) {
           // Heartbeats have only an id.
           stream.lastEventId = id ?? stream.lastEventId;

@@ -176,7 +176,10 @@ function headersOf(outgoing: Outgoing, options: RequestOptions, apiKey: string):
     Prefer: total && 'count=exact',
     ...options.headers,
   };
-  return new Headers(Object.entries(named).filter((entry): entry is [string, string] => Boolean(entry[1])));
+  const headers = new Headers();
+  // A later name replaces an earlier one in another case.
+  for (const [name, value] of Object.entries(named)) if (value) headers.set(name, value);
+  return headers;
 }
 
 function rateLimited(cause: PetstoreError, retryAfter: number): RateLimitError {
@@ -185,7 +188,7 @@ function rateLimited(cause: PetstoreError, retryAfter: number): RateLimitError {
 
 /** Reports whether a request takes an `Idempotency-Key`, without which it must not be repeated. */
 function takesKey({ method }: Pick<Outgoing, 'method'>): boolean {
-  return /^P(OST|ATCH)$/.test(method);
+  return /^p(ost|atch)$/i.test(method);
 }
 
 function isRepeatable(outgoing: Outgoing, headers: Headers): boolean {
@@ -204,6 +207,9 @@ function randomKey(): string {
   return crypto.getRandomValues(new BigUint64Array(2)).join('-');
 }
 
+/** The longest time of a timer. Longer ones end at once. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
+
 const systemTime: Time = {
   now: () => performance.now(),
   random: Math.random,
@@ -214,10 +220,11 @@ const systemTime: Time = {
         clearTimeout(timer);
         reject(signal!.reason);
       };
-      const timer = setTimeout(() => {
+      const end = () => {
         signal?.removeEventListener('abort', abort);
         resolve();
-      }, ms);
+      };
+      const timer = setTimeout(end, Math.min(ms, TIMER_MS_MAX));
       signal?.addEventListener('abort', abort);
     }),
 };

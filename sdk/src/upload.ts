@@ -14,7 +14,7 @@ const types: Readonly<Record<string, string>> = {
 
 /** Returns the body of an upload. @param usualType the content type if neither the file nor its name has one */
 export function fileBody(file: FileSource, usualType: string): RequestBody {
-  const { type, name = file } = file as File;
+  const { type, name = typeof file === 'string' && file } = file as File;
   const body = { type: type || (types[String(name).split('.').at(-1)!.toLowerCase()] ?? usualType) };
   if (typeof file === 'string') return { ...body, open: () => openFile(file) };
   if (typeof file === 'function') return { ...body, open: async () => bodyOf(await file()) };

@@ -22,6 +22,12 @@ interface Seen {
 /** What the server does with one request after another; the last for all that follow. */
 type Behavior = 'break' | 'hang' | { status: number; headers?: Record<string, string>; body?: unknown };
 
+/** A response whose body breaks off. */
+const cut = (status: number, headers: Record<string, string> = {}): Behavior => ({
+  status,
+  headers: { 'Content-Length': '100', ...headers },
+});
+
 const ok: Behavior = { status: 200, body: { id: 1, name: 'Mia', categoryId: 2 } };
 const refuse = (status: number, code: string, retryAfter?: number | string): Behavior => ({
   status,
@@ -79,7 +85,10 @@ async function start(t: TestContext, behaviors: readonly Behavior[], options: Pa
     seen[place] = { ...seen[place]!, body };
     if (behavior === 'break') request.socket.destroy();
     else if (behavior === 'hang') hangs.resolve();
-    else
+    else if (behavior.headers?.['Content-Length']) {
+      response.writeHead(behavior.status, behavior.headers);
+      response.write('{', () => request.socket.destroy());
+    } else
       response.writeHead(behavior.status, { ...behavior.headers }).end(behavior.body && JSON.stringify(behavior.body));
   };
   const hangs = Promise.withResolvers<void>();
@@ -114,6 +123,7 @@ describe('retries', () => {
     ['400', refuse(400, 'invalid_body')],
     ['500', refuse(500, 'internal_error')],
     ['502 of a proxy', { status: 502 }],
+    ['500 whose body breaks off', cut(500)],
     ['409 pet_reserved, even with Retry-After', refuse(409, 'pet_reserved', 1)],
     ['api_key_banned', refuse(429, 'api_key_banned', 1)],
     ['a redirect', { status: 307, headers: { Location: '/elsewhere' } }],
@@ -158,6 +168,12 @@ describe('retries', () => {
     assert.equal(seen.length, 2);
   });
 
+  test('wait for Retry-After although the body breaks off', async t => {
+    const { store, time } = await start(t, [cut(503, { 'Retry-After': '7' }), ok]);
+    await store.getPet(1);
+    assert.deepEqual(time.waits, [7000]);
+  });
+
   test('understand the dates that proxies write', async t => {
     const { store, time } = await start(t, [
       refuse(503, 'overloaded', new Date(Date.now() + 30_000).toUTCString()),
@@ -192,6 +208,17 @@ describe('retries', () => {
     await hangs;
     abort.abort(new Error('Enough.'));
     assert.equal((await failure(call)).message, 'Enough.');
+  });
+
+  test('have no time limit if that is infinite', async t => {
+    const warnings: Error[] = [];
+    const warn = (warning: Error) => warnings.push(warning);
+    process.on('warning', warn);
+    t.after(() => process.off('warning', warn));
+    const { store } = await start(t, [ok], { timeout: Number.POSITIVE_INFINITY, time: undefined });
+    await store.getPet(1);
+    // Node.js warns of timers that are too long, and ends them after a millisecond.
+    assert.deepEqual(warnings, []);
   });
 
   test('follow a try that takes longer than the time limit', async t => {
@@ -300,6 +327,16 @@ describe('an Idempotency-Key', () => {
     });
   }
 
+  test('is sent and needed whatever the case of the method', async t => {
+    const { store, seen } = await start(t, ['break', ok]);
+    await store.request('post', '/store/orders', { body: {} });
+    assert.equal(seen[1]!.headers['idempotency-key'], seen[0]!.headers['idempotency-key']);
+    assert.match(seen[0]!.headers['idempotency-key'] as string, /./);
+    const without = await start(t, ['break', ok]);
+    await failure(without.store.request('post', '/store/orders', { body: {}, idempotencyKey: null }));
+    assert.equal(without.seen.length, 1);
+  });
+
   test('is not sent with GET, PUT and DELETE, which are repeated without it', async t => {
     const calls = [
       (store: PetStore) => store.getPet(1),
@@ -354,7 +391,8 @@ describe('an upload', () => {
     await store.addPhoto(1, new File([bytes], 'rex.PNG'), { alt: 'Rex' });
     await store.addPhoto(1, stream);
     await store.importPets(bytes, { dryRun: true });
-    await store.importPets(bytes, { headers: { 'Content-Type': 'application/x-ndjson' } });
+    await store.importPets(bytes, { headers: { 'content-type': 'application/x-ndjson' } });
+    await store.importPets(Buffer.from('name,photo\nMia,https://example.org/mia.png'));
     assert.deepEqual(
       seen.map(({ url, headers }) => [url, headers['content-type']]),
       [
@@ -363,6 +401,7 @@ describe('an upload', () => {
         ['/pets/1/photos', 'image/jpeg'],
         ['/imports?dryRun=true', 'text/csv'],
         ['/imports', 'application/x-ndjson'],
+        ['/imports', 'text/csv'],
       ],
     );
   });

@@ -21,6 +21,8 @@ export async function typedCalls(store: PetStore) {
   await store.createPet({ name: 'Nameless' });
   // @ts-expect-error there is no such status
   await store.listPets({ status: 'lost' });
+  // @ts-expect-error there is no such parameter
+  await store.listPets({ statu: 'available' });
   // @ts-expect-error there is no such operation
   await store.listUnicorns();
   return [pets.next, price, changed];
