@@ -177,7 +177,7 @@ describe('unwrapWebhook', () => {
     ['another body', `${body} `, headersOf()],
     ['another secret', body, headersOf(undefined, 'another')],
     ['an old delivery', body, headersOf(Math.floor(Date.now() / 1000) - 301)],
-    ['a delivery of the future', body, headersOf(Math.floor(Date.now() / 1000) + 302)],
+    ['a delivery of the future', body, headersOf(Math.floor(Date.now() / 1000) + 400)],
     ['no headers', body, {}],
     ['a broken signature', body, { ...headersOf(), 'Webhook-Signature': 'v1,%%% v1,' }],
     ['a timestamp that is no number', body, { ...headersOf(), 'Webhook-Timestamp': 'now' }],
