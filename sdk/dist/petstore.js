@@ -86,76 +86,76 @@ var operations = `
 /pets
 listPets ?
 getPetFacets /facets ?
-createPet POST =?view
-getPet /{} ?
-updatePet PATCH /{} =?view
-replacePet PUT /{} =?view
-deletePet DELETE /{}
-getPetHistory /{}/history ?
-addPhoto POST /{}/photos image/jpeg?alt
-updatePhoto PATCH /{}/photos/{} =
-deletePhoto DELETE /{}/photos/{}
-getPhotoOriginal /{}/photos/{}/original - file
+createPet O =?view
+getPet /: ?
+updatePet A /: =?view
+replacePet U /: =?view
+deletePet D /:
+getPetHistory /:/history ?
+addPhoto O /:/photos image/jpeg?alt
+updatePhoto A /:/photos/: =
+deletePhoto D /:/photos/:
+getPhotoOriginal /:/photos/:/original - file
 /exports
 exportPetsAsCsv /pets.csv ? file
 exportPetsAsNdjson /pets.ndjson ? file
 /imports
-importPets POST text/csv?mode,preset,dryRun,confirmRemovals,currency,dates
+importPets O text/csv?mode,preset,dryRun,confirmRemovals,currency,dates
 listImports ?
-getImport /{}
-getImportErrors /{}/errors - file
-cancelImport POST /{}/cancellation
+getImport /:
+getImportErrors /:/errors - file
+cancelImport O /:/cancellation
 /statistics
 getShelterAnimalsCount /shelter-animals-count ?
 /categories
 listCategories ?
-createCategory POST =
-getCategory /{}
-getCategoryAttributes /{}/attributes
-updateCategory PATCH /{} =
-deleteCategory DELETE /{}
-mergeCategory POST /{}/merge =
+createCategory O =
+getCategory /:
+getCategoryAttributes /:/attributes
+updateCategory A /: =
+deleteCategory D /:
+mergeCategory O /:/merge =
 /organizations
 listOrganizations ?
-getOrganization /{}
-replaceOrganization PUT /{} =
-updateOrganization PATCH /{} =
-deleteOrganization DELETE /{}
-addOrganizationPhoto POST /{}/photos image/jpeg?alt
-updateOrganizationPhoto PATCH /{}/photos/{} =
-deleteOrganizationPhoto DELETE /{}/photos/{}
-getOrganizationPhotoOriginal /{}/photos/{}/original - file
+getOrganization /:
+replaceOrganization U /: =
+updateOrganization A /: =
+deleteOrganization D /:
+addOrganizationPhoto O /:/photos image/jpeg?alt
+updateOrganizationPhoto A /:/photos/: =
+deleteOrganizationPhoto D /:/photos/:
+getOrganizationPhotoOriginal /:/photos/:/original - file
 /holds
 listHolds ?
-createHold POST =
-getHold /{}
-extendHold POST /{}/extension =
-releaseHold POST /{}/release
+createHold O =
+getHold /:
+extendHold O /:/extension =
+releaseHold O /:/release
 /store
 listOrders /orders ?
-placeOrder POST /orders =
-getOrder /orders/{}
-approveOrder POST /orders/{}/approval =
-deliverOrder POST /orders/{}/delivery =
-cancelOrder POST /orders/{}/cancellation =
-returnOrder POST /orders/{}/return =
+placeOrder O /orders =
+getOrder /orders/:
+approveOrder O /orders/:/approval =
+deliverOrder O /orders/:/delivery =
+cancelOrder O /orders/:/cancellation =
+returnOrder O /orders/:/return =
 getInventory /inventory
 /events
 listEvents ?
 streamEvents /stream ? events
 /webhooks
-createWebhook POST =
+createWebhook O =
 listWebhooks ?
-getWebhook /{}
-updateWebhook PATCH /{} =
-deleteWebhook DELETE /{}
-activateWebhook POST /{}/activation
-deactivateWebhook POST /{}/deactivation
-rotateWebhookSecret POST /{}/secrets =
-testWebhook POST /{}/test
-listDeliveries /{}/deliveries ?
-getDelivery /{}/deliveries/{}
-redeliverEvents POST /{}/redeliveries =
+getWebhook /:
+updateWebhook A /: =
+deleteWebhook D /:
+activateWebhook O /:/activation
+deactivateWebhook O /:/deactivation
+rotateWebhookSecret O /:/secrets =
+testWebhook O /:/test
+listDeliveries /:/deliveries ?
+getDelivery /:/deliveries/:
+redeliverEvents O /:/redeliveries =
 /audit
 listAuditEntries ?
 listRefusals /refusals ?
@@ -164,19 +164,20 @@ getAccount
 getUsage /usage ?
 listRequests /requests ?
 /messages
-sendMessage POST =
+sendMessage O =
 listMessages ?
-getMessage /{}
+getMessage /:
 `;
 
 // sdk/src/stream.ts
+var iterator = Symbol.asyncIterator;
 var SILENCE_MS = 45e3;
 var RECONNECT_MS = 2e3;
 var FOREVER = 1e9;
 function eventStream({ after }, options, time, send) {
   const stream = {
     lastEventId: after,
-    async *[Symbol.asyncIterator]() {
+    async *[iterator]() {
       for (let wait = RECONNECT_MS; ; ) {
         const headers = { ...options.headers, "Last-Event-ID": stream.lastEventId };
         const { response } = await send({ ...options, maxRetries: options.maxRetries ?? FOREVER, headers });
@@ -367,7 +368,7 @@ function fileBody(file, usualType) {
   const body = { type: type || (types[String(name).split(".").at(-1).toLowerCase()] ?? usualType) };
   if (typeof file === "string") return { ...body, open: () => openFile(file) };
   if (typeof file === "function") return { ...body, open: async () => bodyOf2(await file()) };
-  const once = file instanceof ReadableStream || Symbol.asyncIterator in file;
+  const once = file instanceof ReadableStream || iterator in file;
   return { ...body, once, open: () => once ? bodyOf2(file) : file };
 }
 async function openFile(path) {
@@ -384,6 +385,7 @@ async function bodyOf2(stream) {
 }
 
 // sdk/src/client.ts
+var methods = { D: "DELETE", A: "PATCH", O: "POST", U: "PUT" };
 var START = "1970-01-01T00:00:00Z";
 var Client = class _Client {
   #transport;
@@ -391,7 +393,7 @@ var Client = class _Client {
     let group = "";
     for (const line of operations.split("\n")) {
       const path = group;
-      const [, name, ...words] = line.match(/^(\w+)(?: ([A-Z]+))?(?: (\/\S*))?(?: (\S+))?(?: (\w+))?$/) ?? [];
+      const [, name, ...words] = line.match(/^(\w+)(?: ([A-Z]))?(?: (\/\S*))?(?: (\S+))?(?: (\w+))?$/) ?? [];
       if (name === void 0) group = line;
       else {
         Object.defineProperty(_Client.prototype, name, {
@@ -414,7 +416,7 @@ var Client = class _Client {
     const get = (cursor) => this.request("GET", "/pets", { ...options, query: { ...query, cursor } });
     const mirror = {
       token: since,
-      async *[Symbol.asyncIterator]() {
+      async *[iterator]() {
         for await (const page of pagesFrom(get(), get)) {
           yield* page;
           mirror.token = page.syncToken ?? mirror.token;
@@ -428,8 +430,9 @@ var Client = class _Client {
    * @param words its method, path, input and output; see `operations`
    * @param values the path parameters, then the query, body or file, then the options
    */
-  #perform(group, [method = "GET", rest = "", input = "-", output], values) {
-    const path = (group + rest).replaceAll("{}", () => segmentOf(values.shift()));
+  #perform(group, [letter, rest = "", input = "-", output], values) {
+    const method = methods[letter] ?? "GET";
+    const path = (group + rest).replaceAll(":", () => segmentOf(values.shift()));
     const [kind, names] = input.split("?");
     const given = kind === "-" ? void 0 : values.shift();
     const options = values.shift() ?? {};
@@ -446,13 +449,13 @@ var Client = class _Client {
     const sent = transport.send(outgoing, options);
     if (output !== void 0) {
       const call2 = callOf(sent, ({ response }) => response);
-      return Object.assign(call2, { [Symbol.asyncIterator]: () => valuesOf(call2) });
+      return Object.assign(call2, { [iterator]: () => valuesOf(call2) });
     }
     const call = callOf(sent, jsonOf);
     const more = { ...options, total: false, ifNoneMatch: void 0 };
     const get = (cursor) => this.#call(method, path, { ...query, cursor }, body, more);
     return Object.assign(call, {
-      async *[Symbol.asyncIterator]() {
+      async *[iterator]() {
         for await (const page of pagesFrom(call, get))
           yield* page;
       }

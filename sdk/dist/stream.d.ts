@@ -5,6 +5,8 @@ export interface EventStream extends AsyncIterable<PetstoreEvent> {
     /** The position to continue from: store it, and pass it as `after`. */
     readonly lastEventId: string | undefined;
 }
+/** A name that the minifier can shorten. */
+export declare const iterator: typeof Symbol.asyncIterator;
 /** Returns the events of one stream after another. @param send opens a stream */
 export declare function eventStream({ after }: {
     readonly after?: string;

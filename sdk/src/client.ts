@@ -1,6 +1,6 @@
 import { type Call, callOf, jsonOf, type Pages, pagesFrom } from './calls.ts';
 import { type Operations, operations } from './operations.ts';
-import { eventStream, lines } from './stream.ts';
+import { eventStream, iterator, lines } from './stream.ts';
 import { type ClientOptions, type RequestBody, type RequestOptions, Transport } from './transport.ts';
 import type { FullPet, ListPetsQuery, Pet, RemovedPet } from './types.ts';
 import { type FileSource, fileBody } from './upload.ts';
@@ -26,6 +26,9 @@ export interface MirrorQuery extends Omit<ListPetsQuery, 'updatedSince' | 'inclu
   readonly since?: string | undefined;
 }
 
+/** The methods by their letters. */
+const methods: Readonly<Record<string, string>> = { D: 'DELETE', A: 'PATCH', O: 'POST', U: 'PUT' };
+
 /** Every animal has changed since. */
 const START = '1970-01-01T00:00:00Z';
 
@@ -36,7 +39,7 @@ class Client {
     let group = '';
     for (const line of operations.split('\n')) {
       const path = group;
-      const [, name, ...words] = line.match(/^(\w+)(?: ([A-Z]+))?(?: (\/\S*))?(?: (\S+))?(?: (\w+))?$/) ?? [];
+      const [, name, ...words] = line.match(/^(\w+)(?: ([A-Z]))?(?: (\/\S*))?(?: (\S+))?(?: (\w+))?$/) ?? [];
       if (name === undefined) group = line;
       else {
         Object.defineProperty(Client.prototype, name, {
@@ -69,7 +72,7 @@ class Client {
       this.request<(Pet | RemovedPet)[]>('GET', '/pets', { ...options, query: { ...query, cursor } });
     const mirror = {
       token: since,
-      async *[Symbol.asyncIterator]() {
+      async *[iterator]() {
         for await (const page of pagesFrom(get() as Pages<Pet | RemovedPet>, get as never)) {
           yield* page;
           mirror.token = page.syncToken ?? mirror.token;
@@ -84,8 +87,9 @@ class Client {
    * @param words its method, path, input and output; see `operations`
    * @param values the path parameters, then the query, body or file, then the options
    */
-  #perform(group: string, [method = 'GET', rest = '', input = '-', output]: (string | undefined)[], values: unknown[]) {
-    const path = (group + rest).replaceAll('{}', () => segmentOf(values.shift()));
+  #perform(group: string, [letter, rest = '', input = '-', output]: (string | undefined)[], values: unknown[]) {
+    const method = methods[letter!] ?? 'GET';
+    const path = (group + rest).replaceAll(':', () => segmentOf(values.shift()));
     const [kind, names] = input.split('?');
     const given = kind === '-' ? undefined : values.shift();
     const options = (values.shift() ?? {}) as RequestOptions & Query;
@@ -110,13 +114,13 @@ class Client {
     const sent = transport.send(outgoing, options);
     if (output !== undefined) {
       const call = callOf(sent, ({ response }) => response);
-      return Object.assign(call, { [Symbol.asyncIterator]: () => valuesOf(call) });
+      return Object.assign(call, { [iterator]: () => valuesOf(call) });
     }
     const call = callOf(sent, jsonOf);
     const more = { ...options, total: false, ifNoneMatch: undefined };
     const get = (cursor: string) => this.#call(method, path, { ...query, cursor }, body, more);
     return Object.assign(call, {
-      async *[Symbol.asyncIterator]() {
+      async *[iterator]() {
         for await (const page of pagesFrom(call as Pages<unknown>, get as (cursor: string) => Pages<unknown>))
           yield* page;
       },

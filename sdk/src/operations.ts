@@ -80,84 +80,84 @@ import type {
 import type { FileSource } from './upload.ts';
 
 /**
- * Each operation: its name; its method, if that is not GET; its path after that of the group; what it takes, and what it returns
- * if that is not JSON. It takes nothing (`-`), a query (`?`), a JSON body (`=`) or a file of a type, the last two with query
- * parameters among the options.
+ * Each operation: its name; a letter for its method, if that is not GET; its path after that of the group, with `:` for each
+ * parameter; what it takes; and what it returns, if that is not JSON. It takes nothing (`-`), a query (`?`), a JSON body
+ * (`=`) or a file of a type, the last two with query parameters among the options.
  */
 export const operations = `
 /pets
 listPets ?
 getPetFacets /facets ?
-createPet POST =?view
-getPet /{} ?
-updatePet PATCH /{} =?view
-replacePet PUT /{} =?view
-deletePet DELETE /{}
-getPetHistory /{}/history ?
-addPhoto POST /{}/photos image/jpeg?alt
-updatePhoto PATCH /{}/photos/{} =
-deletePhoto DELETE /{}/photos/{}
-getPhotoOriginal /{}/photos/{}/original - file
+createPet O =?view
+getPet /: ?
+updatePet A /: =?view
+replacePet U /: =?view
+deletePet D /:
+getPetHistory /:/history ?
+addPhoto O /:/photos image/jpeg?alt
+updatePhoto A /:/photos/: =
+deletePhoto D /:/photos/:
+getPhotoOriginal /:/photos/:/original - file
 /exports
 exportPetsAsCsv /pets.csv ? file
 exportPetsAsNdjson /pets.ndjson ? file
 /imports
-importPets POST text/csv?mode,preset,dryRun,confirmRemovals,currency,dates
+importPets O text/csv?mode,preset,dryRun,confirmRemovals,currency,dates
 listImports ?
-getImport /{}
-getImportErrors /{}/errors - file
-cancelImport POST /{}/cancellation
+getImport /:
+getImportErrors /:/errors - file
+cancelImport O /:/cancellation
 /statistics
 getShelterAnimalsCount /shelter-animals-count ?
 /categories
 listCategories ?
-createCategory POST =
-getCategory /{}
-getCategoryAttributes /{}/attributes
-updateCategory PATCH /{} =
-deleteCategory DELETE /{}
-mergeCategory POST /{}/merge =
+createCategory O =
+getCategory /:
+getCategoryAttributes /:/attributes
+updateCategory A /: =
+deleteCategory D /:
+mergeCategory O /:/merge =
 /organizations
 listOrganizations ?
-getOrganization /{}
-replaceOrganization PUT /{} =
-updateOrganization PATCH /{} =
-deleteOrganization DELETE /{}
-addOrganizationPhoto POST /{}/photos image/jpeg?alt
-updateOrganizationPhoto PATCH /{}/photos/{} =
-deleteOrganizationPhoto DELETE /{}/photos/{}
-getOrganizationPhotoOriginal /{}/photos/{}/original - file
+getOrganization /:
+replaceOrganization U /: =
+updateOrganization A /: =
+deleteOrganization D /:
+addOrganizationPhoto O /:/photos image/jpeg?alt
+updateOrganizationPhoto A /:/photos/: =
+deleteOrganizationPhoto D /:/photos/:
+getOrganizationPhotoOriginal /:/photos/:/original - file
 /holds
 listHolds ?
-createHold POST =
-getHold /{}
-extendHold POST /{}/extension =
-releaseHold POST /{}/release
+createHold O =
+getHold /:
+extendHold O /:/extension =
+releaseHold O /:/release
 /store
 listOrders /orders ?
-placeOrder POST /orders =
-getOrder /orders/{}
-approveOrder POST /orders/{}/approval =
-deliverOrder POST /orders/{}/delivery =
-cancelOrder POST /orders/{}/cancellation =
-returnOrder POST /orders/{}/return =
+placeOrder O /orders =
+getOrder /orders/:
+approveOrder O /orders/:/approval =
+deliverOrder O /orders/:/delivery =
+cancelOrder O /orders/:/cancellation =
+returnOrder O /orders/:/return =
 getInventory /inventory
 /events
 listEvents ?
 streamEvents /stream ? events
 /webhooks
-createWebhook POST =
+createWebhook O =
 listWebhooks ?
-getWebhook /{}
-updateWebhook PATCH /{} =
-deleteWebhook DELETE /{}
-activateWebhook POST /{}/activation
-deactivateWebhook POST /{}/deactivation
-rotateWebhookSecret POST /{}/secrets =
-testWebhook POST /{}/test
-listDeliveries /{}/deliveries ?
-getDelivery /{}/deliveries/{}
-redeliverEvents POST /{}/redeliveries =
+getWebhook /:
+updateWebhook A /: =
+deleteWebhook D /:
+activateWebhook O /:/activation
+deactivateWebhook O /:/deactivation
+rotateWebhookSecret O /:/secrets =
+testWebhook O /:/test
+listDeliveries /:/deliveries ?
+getDelivery /:/deliveries/:
+redeliverEvents O /:/redeliveries =
 /audit
 listAuditEntries ?
 listRefusals /refusals ?
@@ -166,9 +166,9 @@ getAccount
 getUsage /usage ?
 listRequests /requests ?
 /messages
-sendMessage POST =
+sendMessage O =
 listMessages ?
-getMessage /{}
+getMessage /:
 `;
 
 /** The methods of a client: path parameters first, then the query, body or file, then the options of the call. */

@@ -1,3 +1,4 @@
+import { iterator } from './stream.ts';
 import type { FetchBody, RequestBody } from './transport.ts';
 
 /** A file to send: the path of a file (on Node.js), its content, or a stream. A function opens a new stream each time. */
@@ -18,7 +19,7 @@ export function fileBody(file: FileSource, usualType: string): RequestBody {
   const body = { type: type || (types[String(name).split('.').at(-1)!.toLowerCase()] ?? usualType) };
   if (typeof file === 'string') return { ...body, open: () => openFile(file) };
   if (typeof file === 'function') return { ...body, open: async () => bodyOf(await file()) };
-  const once = file instanceof ReadableStream || Symbol.asyncIterator in file;
+  const once = file instanceof ReadableStream || iterator in file;
   return { ...body, once, open: () => (once ? bodyOf(file as Stream) : (file as FetchBody)) };
 }
 

@@ -137,9 +137,9 @@ ${types.map(name => `  ${name},\n`).join('')}} from './types.ts';
 import type { FileSource } from './upload.ts';
 
 /**
- * Each operation: its name; its method, if that is not GET; its path after that of the group; what it takes, and what it returns
- * if that is not JSON. It takes nothing (\`-\`), a query (\`?\`), a JSON body (\`=\`) or a file of a type, the last two with query
- * parameters among the options.
+ * Each operation: its name; a letter for its method, if that is not GET; its path after that of the group, with \`:\` for each
+ * parameter; what it takes; and what it returns, if that is not JSON. It takes nothing (\`-\`), a query (\`?\`), a JSON body
+ * (\`=\`) or a file of a type, the last two with query parameters among the options.
  */
 export const operations = \`
 ${all.map((route, index) => prefixLine(route, all[index - 1]) + lineOf(route)).join('')}\`;
@@ -161,12 +161,15 @@ function prefixOf({ path }: Route<never>): string {
 }
 
 function lineOf(route: Route<never>): string {
-  const path = route.path.slice(prefixOf(route).length).replaceAll(/\{\w+\}/g, '{}');
+  const path = route.path.slice(prefixOf(route).length).replaceAll(/\{\w+\}/g, ':');
   const beside = inputOf(route) === '?' ? [] : queryParameters(route).map(({ name }) => name);
   const input = inputOf(route) + (beside.length === 0 ? '' : `?${beside.join(',')}`);
-  const words = [route.operationId, route.method.replace('GET', ''), path, input, outputWord[outputOf(route)]];
+  const words = [route.operationId, methodWord[route.method], path, input, outputWord[outputOf(route)]];
   return `${words.filter(Boolean).join(' ').replace(/ -$/, '')}\n`;
 }
+
+/** The letter of a method; GET has none. */
+const methodWord: Readonly<Record<string, string>> = { DELETE: 'D', GET: '', PATCH: 'A', POST: 'O', PUT: 'U' };
 
 /** The word for what an operation returns; JSON has none. */
 const outputWord = { json: '', page: '', events: 'events', file: 'file', lines: 'file' };
