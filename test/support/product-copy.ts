@@ -17,7 +17,7 @@ export interface Edit {
 /** Copies the product to a temporary directory, edits files of the copy, and adds others by name. */
 export function copyProduct(edits: readonly Edit[], files: Readonly<Record<string, string>> = {}): string {
   const copy = mkdtempSync(join(tmpdir(), 'petstore-copy-'));
-  for (const part of ['src', 'test/support', 'package.json', 'tsconfig.json']) {
+  for (const part of ['src', 'sdk', 'test/support', 'package.json', 'tsconfig.json']) {
     cpSync(join(home, part), join(copy, part), { recursive: true, filter: path => !path.endsWith('.test.ts') });
   }
   symlinkSync(join(home, 'node_modules'), join(copy, 'node_modules'));
