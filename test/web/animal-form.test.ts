@@ -517,7 +517,9 @@ describe('the form of an animal', { skip: skipBrowser }, () => {
     const photos = [await photo('1.png', '#a11'), await photo('<b>2</b>.png', '#1a1'), await photo('3.png', '#11a')];
     await choose(page, photos);
     await page.getByText('Photos chosen: 3.').waitFor();
-    await page.getByRole('button', { name: 'Remove 3.png' }).click();
+    const third = page.getByRole('button', { name: 'Remove 3.png' });
+    await third.click();
+    await third.waitFor({ state: 'detached' });
     await page.reload();
     await page.getByRole('button', { name: 'Remove <b>2</b>.png' }).waitFor();
     await page.getByLabel('Name', { exact: true }).fill('Bella');

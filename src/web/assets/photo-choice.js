@@ -75,9 +75,9 @@ async function enhance(place, form) {
     remove.className = 'secondary';
     remove.textContent = 'Remove';
     remove.setAttribute('aria-label', `Remove ${file.name}`);
-    remove.addEventListener('click', () => {
+    remove.addEventListener('click', async () => {
+      await deletePhoto(id);
       item.remove();
-      deletePhoto(id);
     });
     item.append(canvas, name, remove);
     list.append(item);
