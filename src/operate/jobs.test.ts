@@ -39,16 +39,19 @@ onEachEngine(engine => {
       const worker = startJobs({ ...everything(counting), clock });
       await waitUntil(async () => (await database.first(triedOnce, {})) !== undefined);
       let before: typeof asked;
+      let startMs: number;
+      // Jobs that start with the process may write late.
       do {
+        do {
+          before = { ...asked };
+          await pause(300);
+        } while (asked.writes > before.writes);
         before = { ...asked };
-        await pause(300);
+        startMs = performance.now();
+        await waitUntil(async () => asked.reads >= before.reads + 4);
       } while (asked.writes > before.writes);
-      before = { ...asked };
-      const startMs = performance.now();
-      await waitUntil(async () => asked.reads >= before.reads + 4);
       const elapsedMs = performance.now() - startMs;
       await worker.close(2000);
-      assert.equal(asked.writes, before.writes);
       assert.ok(elapsedMs >= 3000, `four queries in ${elapsedMs} ms`);
     });
 
