@@ -87,6 +87,11 @@ function start(
   };
 }
 
+/** Waits until so many events are delivered: a receiver has each before its response is read. */
+function posted({ lines }: Listening, count: number): Promise<void> {
+  return waitUntil(() => lines.filter(line => / 204 /.test(line)).length === count);
+}
+
 describe('petstore listen', () => {
   let service: TestService;
   let owner: { readonly token: string; readonly accountId: number };
@@ -164,6 +169,7 @@ describe('petstore listen', () => {
     assert.equal(new Set(local.received.slice(0, 4).map(({ headers }) => headers['webhook-id'])).size, 1);
     await running.prints(/429 .* again in 40 s$/);
     assert.deepEqual(running.time.waits.slice(0, 3), [1050, 2100, 40_000]);
+    await posted(running, 2);
     const { delivered, failed } = await running.stop();
     assert.deepEqual([delivered, failed], [2, 0]);
   });
@@ -341,7 +347,7 @@ describe('petstore listen', () => {
     spawned = await spawnService({ environment, directory: spawned.directory });
     ids.push((await client.createPet({ name: 'Suse', categoryId: 2 })).id);
     await running.prints(/^Connected again\.$/);
-    await waitUntil(() => local.received.length === 2);
+    await posted(running, 2);
     assert.deepEqual(
       local.received.map(({ body }) => JSON.parse(body).data.id),
       ids,
