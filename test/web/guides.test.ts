@@ -178,7 +178,7 @@ describe('the guides over HTTP', () => {
     const { text } = await get('/llms-full.txt');
     assert.match(text, /^# Rate limits and exponential backoff$/m);
     assert.doesNotMatch(text, /^# Backup$/m);
-    assert.ok(text.length < 220_000, String(text.length));
+    assert.ok(text.length < 200_000, String(text.length));
   });
 
   describe('the key for the examples', () => {

@@ -94,5 +94,8 @@ function isForPrograms({ groups }: Catalog, path: string): boolean {
   return !otherGuides.includes(file) && !group.entries.some(one => one.file.startsWith(OPERATING));
 }
 
-/** Guides about the pages alone, or about clients of another interface. */
-const otherGuides: readonly string[] = ['shelter.md', 'people.md', 'first-day.md', 'petfinder.md', 'classic.md'];
+/** Guides about the pages, a command, or another interface than the API. */
+const otherGuides: readonly string[] = [
+  ...['shelter.md', 'people.md', 'first-day.md'],
+  ...['listen.md', 'mcp.md', 'petfinder.md', 'classic.md'],
+];
