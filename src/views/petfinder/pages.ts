@@ -8,7 +8,7 @@ import type { Parameters } from './parameters.ts';
 
 /** The maximum number of rows on a page of the API. */
 const ROWS_PER_CALL = 100;
-/** The maximum number of rows that a request reads in search of those that match, or to reach a page. */
+/** How many rows a request may read: to reach a page of a list, and to test rows against filters that the list lacks. */
 const READ_MAX = { listed: SCAN_LIMIT, tested: 2000 };
 const LIMIT_DEFAULT = 20;
 /** How long numbers of rows and positions of pages are kept, and how many. */
