@@ -115,20 +115,17 @@ export async function respond(request: AdmittedViewRequest): Promise<ViewRespons
       const { status, code, message, data } = error;
       return { ...json(status, { id, error: { code, message, data } }), code: 'invalid_body', operation };
     }
-    failed.set(request.header, { id, operation });
     throw error;
   }
 }
 
-/** The requests whose errors the server reports, by a function that each has for itself. */
-const failed = new WeakMap<
-  ViewRequest['header'],
-  { readonly id: RequestId | undefined; readonly operation: LoggedRoute | undefined }
->();
-
 /** Returns the error response of a request that the server rejects, with our code and the next step. */
-export function problemMessage({ code, status, message }: Problem, { header }: ViewRequest): ViewResponse {
-  const { id, operation } = failed.get(header) ?? {};
+export function problemMessage(
+  { code, status, message }: Problem,
+  _request: ViewRequest,
+  body: Buffer | undefined,
+): ViewResponse {
+  const { id, operation } = body === undefined ? {} : identityOf(body);
   const data = { code, status, nextStep: nextStepOf(code) };
   const number = code === 'invalid_json' ? codes.parseError : status;
   return { ...json(status, { id, error: { code: number, message, data } }), operation };
@@ -136,6 +133,17 @@ export function problemMessage({ code, status, message }: Problem, { header }: V
 
 function json(status: number, members: object): { status: number; bytes: string } {
   return { status, bytes: JSON.stringify({ jsonrpc: '2.0', ...members }) };
+}
+
+/** Returns the id and the operation of a message, if it has them. */
+function identityOf(body: Buffer): { id?: RequestId | undefined; operation?: LoggedRoute } {
+  try {
+    const message = messageIn(parseJson(body));
+    const isKnown = Object.hasOwn({ ...methods, ...legacyMethods, ...modernMethods }, message.method);
+    return { id: message.id, ...(isKnown && { operation: operationOf(message) }) };
+  } catch {
+    return {};
+  }
 }
 
 /** @throws {ProtocolError} for a body that is not one request or notification */

@@ -24,8 +24,11 @@ export interface HttpView {
   readonly chunked?: true;
   /** Returns the reason to reject any request, also a preflight, before its key is checked. */
   refuse?(request: ViewRequest): Problem | undefined;
-  /** Returns the response that states a problem in the format of this interface. */
-  problemResponse(problem: Problem, request: ViewRequest): ViewResponse;
+  /**
+   * Returns the response that states a problem in the format of this interface.
+   * @param body the body of the request, if it was read
+   */
+  problemResponse(problem: Problem, request: ViewRequest, body: Buffer | undefined): ViewResponse;
 }
 
 /** An operation of a view. Its path is below the prefix, with parameters in braces; '' is the prefix itself. */

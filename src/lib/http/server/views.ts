@@ -30,6 +30,8 @@ interface ViewExchange extends Exchange, LoadedView {
   readonly prefix: string;
   readonly operation: ViewOperation | undefined;
   readonly incoming: ViewRequest;
+  /** The body, once it is read. */
+  body?: Buffer | undefined;
   /** The key that was rejected, if it exists. */
   refused?: KeyOwner | undefined;
 }
@@ -132,11 +134,12 @@ export class ViewServer<Context> {
       return;
     }
     const { bytesMax } = operation;
-    using body = new WholeBody(options, owner);
-    const bytes = bytesMax === undefined ? noBytes : await body.read(exchange, bytesMax, errors);
+    using whole = new WholeBody(options, owner);
+    const body = bytesMax === undefined ? noBytes : await whole.read(exchange, bytesMax, errors);
+    exchange.body = body;
     const call = (operationId: string, request: OperationCall) => this.#call(exchange, operationId, request);
     const response = await operation.handle({
-      ...{ ...incoming, caller, visitor: typeof owner === 'string' ? owner : undefined, body: bytes, call },
+      ...{ ...incoming, caller, visitor: typeof owner === 'string' ? owner : undefined, body, call },
       identify: result => identify(exchange, result),
     });
     this.#respond(exchange, response);
@@ -196,7 +199,7 @@ export class ViewServer<Context> {
   /** Returns the response of the view to a problem; one without a body if the view fails. */
   #responseTo(problem: Problem, exchange: ViewExchange): ViewResponse {
     try {
-      return exchange.view.problemResponse(problem, exchange.incoming);
+      return exchange.view.problemResponse(problem, exchange.incoming, exchange.body);
     } catch (error) {
       return { status: this.#deps.options.problemOf(error, exchange).status, bytes: '' };
     }
