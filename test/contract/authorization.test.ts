@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
-import { suspendAccount } from '../../src/access/accounts/accounts.ts';
-import { revokeKey } from '../../src/access/keys/keys.ts';
 import { createSandboxKey } from '../../src/access/keys/sandbox.ts';
-import { newToken } from '../../src/access/keys/token.ts';
 import type { Example, Route } from '../../src/lib/http/route.ts';
 import { type ErrorCode, errors } from '../../src/model/errors.ts';
 import type { IssuedKey } from '../../src/model/key.ts';
 import { scopes } from '../../src/model/scopes.ts';
 import { routes } from '../../src/views/api.ts';
+import { definitions } from '../../src/views/mcp/definitions.ts';
 import { codesOf } from '../../src/views/openapi.ts';
+import { provokeBan, type RejectedCredential, rejectedCredentials } from '../support/authorization.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import {
   anew,
@@ -20,6 +19,7 @@ import {
   sendExample,
 } from '../support/examples.ts';
 import { operationsHere } from '../support/selection.ts';
+import { send } from '../support/serving.ts';
 
 const everyScope = Object.keys(scopes);
 const operations = operationsHere(routes) as readonly Route<never>[];
@@ -28,7 +28,7 @@ const callers: readonly CallerName[] = ['owner', 'stranger', 'admin'];
 overEachEngine(engine => {
   let store: ExampleStore;
   /** The value of `Authorization` of each caller that no operation accepts, by the code of the error. */
-  let rejected: readonly (readonly [code: ErrorCode, authorization: string])[];
+  let rejected: readonly RejectedCredential[];
   let banned: string;
   /** The accounts of the callers. */
   const accountIds = {} as Record<CallerName, number>;
@@ -37,29 +37,14 @@ overEachEngine(engine => {
   before(async () => {
     store = await openExampleStore({ environment: { ...(await engine.settings()), PETSTORE_STAGING_PORT: '0' } });
     const { serving, clock, baseUrl, keys } = store;
-    const { production } = serving.app.databases;
     for (const caller of callers) accountIds[caller] = await ownId(baseUrl, keys[caller]);
-    const revoked = await serving.newKey();
-    await production.write(tx => revokeKey(tx, revoked.id));
-    const suspended = await serving.newKey();
-    await production.write(tx => suspendAccount(tx, suspended.accountId));
-    const expired = await serving.newKey({ expiresAt: clock.now() + 1 });
-    clock.advance(2);
-    const valid = keys.owner;
-    const bearer = Object.entries({
-      malformed_api_key: `${valid}x`,
-      invalid_api_key: newToken('production').token,
-      revoked_api_key: revoked.token,
-      expired_api_key: expired.token,
-      wrong_deployment: (await serving.newKey({ deployment: 'staging' })).token,
-      account_suspended: suspended.token,
-    } satisfies Partial<Record<ErrorCode, string>>);
+    const bearer = await rejectedCredentials(serving, clock, 'production');
     rejected = [
-      ...['', 'Bearer', `Basic ${valid}`, valid].map(text => ['missing_api_key', text] as const),
-      ...bearer.map(([code, token]) => [code as ErrorCode, `Bearer ${token}`] as const),
+      ...['', 'Bearer', `Basic ${keys.owner}`, keys.owner].map(text => ['missing_api_key', text] as const),
+      ...bearer.map(([code, token]) => [code, `Bearer ${token}`] as const),
     ];
     banned = (await serving.newKey({ plan: 'free' })).token;
-    await provokeBan(store, banned);
+    await provokeBan(clock, baseUrl, banned);
   });
   after(() => store?.serving.stop());
 
@@ -110,6 +95,23 @@ overEachEngine(engine => {
     }
   }
 
+  for (const [tool, { operationId, input }] of Object.entries(definitions)) {
+    const route = operations.find(one => one.operationId === operationId);
+    for (const caller of route === undefined ? [] : callers) {
+      it(`${tool} of the MCP server with the scope of ${operationId} alone, called by the ${caller}`, async () => {
+        const { as, ...example } = successOf(route!);
+        const shared = await anew(store);
+        await prepare(example, shared);
+        const { path = {}, query, body = {} } = shared.ids!.translate(example);
+        const sent = { ...path, ...Object.fromEntries(new URLSearchParams(query)), ...(body as object) };
+        const given = Object.fromEntries(Object.entries(sent).filter(([name]) => name in input));
+        const { result } = await callTool(tool, given, await keyOf(caller, route!.access.scope!));
+        const code = result.isError ? result.structuredContent.code : undefined;
+        assert.equal(code, errorFor(route!, as, caller), `${JSON.stringify(given)} ${JSON.stringify(result)}`);
+      });
+    }
+  }
+
   it('deliveries show only the events that the other scopes of the key allow', async () => {
     const shared = await anew(store);
     const redelivery = successOf(
@@ -141,6 +143,12 @@ overEachEngine(engine => {
         );
     }
   });
+
+  async function callTool(name: string, given: object, key: string) {
+    const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: given } };
+    const { body } = await send(new URL('/mcp', store.baseUrl).href, { method: 'POST', key, body: message });
+    return body;
+  }
 
   async function expectRejected(
     route: Route<never>,
@@ -188,12 +196,4 @@ function errorFor(route: Route<never>, as: Example['as'], caller: CallerName): E
 async function ownId(baseUrl: string, token: string): Promise<number> {
   const response = await fetch(`${baseUrl}/account`, { headers: { authorization: `Bearer ${token}` } });
   return ((await response.json()) as { id: number }).id;
-}
-
-/** Sends requests after a 429 until the key is banned. */
-async function provokeBan({ baseUrl, clock }: ExampleStore, token: string): Promise<void> {
-  const ask = async () => (await fetch(`${baseUrl}/pets`, { headers: { authorization: `Bearer ${token}` } })).json();
-  for (let requests = 0; requests < 61; requests++) await ask();
-  clock.advance(2500);
-  for (let violations = 0; violations < 20; violations++) await ask();
 }
