@@ -82,22 +82,44 @@ describe('thousands of bad requests', () => {
   });
 
   it('with random bytes get well-formed responses in order, or a closed connection', async t => {
-    const good = goodRequests(key);
-    const seen: Record<string, number> = {};
-    await together(fc.sample(mutations(good), { seed, numRuns: counts.mutations }), async bytes => {
-      const { replies, closed } = await sendRaw(base, bytes, { end: true, waitMs: 10_000 });
-      const what = JSON.stringify(bytes.toString('latin1'));
-      assert.ok(closed, `hangs: ${what}`);
-      for (const reply of replies) {
-        if ('x-ratelimit-limit' in reply.headers) assertApiResponse(reply, what);
-        assert.ok(reply.status < 500, `${reply.status} ${reply.text}: ${what}`);
-        if (reply.status >= 300) assert.doesNotMatch(reply.text, leak);
-        seen[reply.status] = (seen[reply.status] ?? 0) + 1;
-      }
+    const seen = await sendMutations(base, [...goodRequests(key), ...viewRequests(key)], counts.mutations, reply => {
+      // Other tests assert what the MCP server responds.
+      if ('x-ratelimit-limit' in reply.headers && reply.body?.jsonrpc === undefined) assertApiResponse(reply);
+      assert.ok(reply.status < 500);
     });
     t.diagnostic(JSON.stringify(seen));
     assert.ok(seen[400]! > 100, JSON.stringify(seen));
   });
+
+  it('with random bytes get such responses from the classic Petstore', async t => {
+    const seen = await sendMutations(service.urls.staging, classicRequests(), counts.mutations / 4, reply => {
+      // The original fails for some invalid requests.
+      if (reply.status >= 500) assert.match(reply.text, /something bad happened|There was an error|^$/);
+    });
+    t.diagnostic(JSON.stringify(seen));
+    assert.ok(seen[200]! > 20 && seen[400]! > 20, JSON.stringify(seen));
+  });
+
+  /** Sends random changes of requests, asserts each response, and returns the number of responses by status. */
+  async function sendMutations(
+    url: string,
+    requests: readonly Buffer[],
+    numRuns: number,
+    assertReply: (reply: RawReply) => void,
+  ): Promise<Record<string, number>> {
+    const seen: Record<string, number> = {};
+    await together(fc.sample(mutations(requests), { seed, numRuns }), async bytes => {
+      const { replies, closed } = await sendRaw(url, bytes, { end: true, waitMs: 10_000 });
+      const what = JSON.stringify(bytes.toString('latin1'));
+      assert.ok(closed, `hangs: ${what}`);
+      for (const reply of replies) {
+        assert.doesNotThrow(() => assertReply(reply), `${reply.status} ${reply.text}: ${what}`);
+        if (reply.status >= 300) assert.doesNotMatch(reply.text, leak);
+        seen[reply.status] = (seen[reply.status] ?? 0) + 1;
+      }
+    });
+    return seen;
+  }
 
   it('that are pipelined without reading responses neither delay others nor use memory', async t => {
     const body = '{"name":"Minka","categoryId":2}';
@@ -254,6 +276,37 @@ function goodRequests(key: string): Buffer[] {
   const preflight = `OPTIONS /v1/pets HTTP/1.1\r\nHost: x\r\nOrigin: https://x\r\nAccess-Control-Request-Method: GET\r\n\r\n`;
   const single = [list, create, chunked, one, change, hold, release, remove, secret, preflight];
   return [...single, list + create, chunked + one, hold + release + change].map(text => Buffer.from(text));
+}
+
+/** Requests to the views of every deployment. */
+function viewRequests(key: string): Buffer[] {
+  const head = `Host: localhost\r\nAuthorization: Bearer ${key}\r\nX-Secret: ${canary}\r\n`;
+  const call =
+    '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search_pets","arguments":{"q":"cat","near":"US-90210"}}}';
+  const form = `grant_type=client_credentials&client_id=${key.split('_')[2]}&client_secret=${key}`;
+  return [
+    `POST /mcp HTTP/1.1\r\n${head}Content-Type: application/json\r\nContent-Length: ${call.length}\r\n\r\n${call}`,
+    `POST /petfinder/v2/oauth2/token?${form} HTTP/1.1\r\n${head}Content-Length: ${form.length}\r\n\r\n${form}`,
+    `GET /petfinder/v2/animals/?breed[]=Pug&location=0,0&page=2 HTTP/1.1\r\n${head}\r\n`,
+  ].map(text => Buffer.from(text));
+}
+
+/** Requests to the classic Petstore, which needs no key. */
+function classicRequests(): Buffer[] {
+  const head = `Host: localhost\r\nX-Secret: ${canary}\r\nX-Sandbox: ${canary.slice(0, 5)}\r\n`;
+  const withBody = (target: string, type: string, body: string) =>
+    `${target} HTTP/1.1\r\n${head}Content-Type: ${type}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  const upload =
+    '--x\r\nContent-Disposition: form-data; name="file"; filename="a.png"\r\n\r\n\x89PNG\r\n--x\r\nContent-Disposition: form-data; name="additionalMetadata"\r\n\r\ntext\r\n--x--\r\n';
+  return [
+    withBody('POST /v2/pet', 'application/json', '{"id":7,"name":"Minka","photoUrls":[],"tags":[{"id":1,"name":"x"}]}'),
+    withBody('PUT /api/v3/pet', 'application/xml', '<?xml version="1.0"?><Pet><id>7</id><name>a &amp; b</name></Pet>'),
+    withBody('POST /v2/user/createWithList', 'application/json', '[{"username":"jo","userStatus":1}]'),
+    withBody('POST /v2/pet/7', 'application/x-www-form-urlencoded', 'name=Rex&status=sold'),
+    withBody('POST /v2/pet/7/uploadImage', 'multipart/form-data; boundary=x', upload),
+    `GET /v2/pet/findByTags?tags=x,y HTTP/1.1\r\n${head}Accept: application/xml\r\n\r\n`,
+    `DELETE /api/v3/store/order/1 HTTP/1.1\r\n${head}api_key: special-key\r\n\r\n`,
+  ].map(text => Buffer.from(text, 'latin1'));
 }
 
 /** Bytes of good requests with some cut, doubled, swapped, overwritten or put in. */
