@@ -7,7 +7,9 @@ import { testClock } from '../../src/lib/clock.ts';
 import type { IssuedKey } from '../../src/model/key.ts';
 import { type Scope, scopes } from '../../src/model/scopes.ts';
 import { RESULT_BYTES_MAX } from '../../src/views/mcp/results.ts';
+import { invalidValues, validValues } from '../contract/json-schema.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
+import { long } from '../support/selection.ts';
 import { type KeyOptions, type Reply, type SendOptions, send, serve, type TestService } from '../support/serving.ts';
 
 const MODERN = '2026-07-28';
@@ -29,6 +31,7 @@ const inputs: Readonly<Record<string, object>> = {
   explain_error: { code: 'pet_reserved' },
 };
 const TOKENS_MAX = 4000;
+const RUNS_PER_TOOL = long ? 500 : 20;
 /** Generated messages are repeated exactly by their seed: `PETSTORE_TEST_SEED=…`. */
 const seed = Number(process.env['PETSTORE_TEST_SEED'] ?? randomInt(2 ** 31));
 
@@ -321,6 +324,26 @@ overEachEngine(engine => {
           assert.ok([200, 400, 404].includes(reply.status), said);
           assert.equal(reply.body.jsonrpc, '2.0', said);
           assert.notEqual('error' in reply.body, 'result' in reply.body, said);
+        }
+      }
+    });
+
+    it('accepts or rejects generated arguments by the schemas of its tools', async t => {
+      t.diagnostic(`PETSTORE_TEST_SEED=${seed}`);
+      const { tools } = (await ask('tools/list')).body.result;
+      for (const { name, inputSchema } of tools) {
+        for (const given of fc.sample(validValues(inputSchema), { seed, numRuns: RUNS_PER_TOOL })) {
+          const { value, reply } = await call(name, given);
+          const said = `${name} ${JSON.stringify(given)} ${reply.text}`;
+          assert.equal(reply.status, 200, said);
+          // What the shown keywords do not say, the API checks.
+          if (value.code === 'invalid_parameter') assert.doesNotMatch(value.message, /no argument|Is required/, said);
+        }
+        for (const { value: given } of fc.sample(invalidValues(inputSchema), { seed, numRuns: RUNS_PER_TOOL })) {
+          const { value, reply, isError } = await call(name, given);
+          const said = `${name} ${JSON.stringify(given)} ${reply.text}`;
+          if (reply.body.error !== undefined) assert.equal(reply.body.error.code, -32602, said);
+          else assert.ok(isError && /^(invalid_|\w+_not_found$)/.test(value.code), said);
         }
       }
     });
