@@ -28,7 +28,10 @@ interface AnimalDeps {
 
 export async function listAnimals(request: AdmittedViewRequest, { database, pages }: AnimalDeps) {
   const parameters = new Parameters(request.search, animalParameters);
-  const found = await pages.page(searchOf(request, parameters), parameters, `${linkBaseOf(request)}/animals`);
+  const found = await pages.page(searchOf(request, parameters), parameters, {
+    ...request,
+    path: `${linkBaseOf(request)}/animals`,
+  });
   return { animals: await shown(request, database, found.rows), pagination: found.pagination };
 }
 

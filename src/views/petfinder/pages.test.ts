@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { testClock } from '../../lib/clock.ts';
+import type { Caller } from '../../lib/http/route.ts';
 import { type NumberedList, PageNumbers } from './pages.ts';
 import { Parameters } from './parameters.ts';
 
@@ -25,17 +26,25 @@ function numbers(count: number, matches?: (row: number) => boolean) {
 
 describe('numbered pages', () => {
   const clock = testClock(Date.parse('2026-11-20T12:00:00Z'));
-  const names = ['page', 'limit', 'cursor'];
+  const names = ['page', 'limit', 'cursor', 'other'];
 
-  async function read(pages: PageNumbers, list: NumberedList<number>, query: string) {
-    const { rows, pagination } = await pages.page(list, new Parameters(query, names), '/list');
+  const caller = { accountId: 1, plan: 'free' } as Caller;
+  const newPages = () => new PageNumbers({ clock, maxOf: () => 2 });
+  const open = { destroyed: false, readableEnded: false };
+
+  async function read(pages: PageNumbers, list: NumberedList<number>, query: string, connection = open) {
+    const { rows, pagination } = await pages.page(list, new Parameters(query, names), {
+      path: '/list',
+      caller,
+      connection,
+    });
     const { total_count: total, _links: links } = pagination as Shown;
     return { rows, total, next: links.next?.href.replace('/list', '') };
   }
 
   it('are read once by the link to the next page, and by the number after the page before', async () => {
     const list = numbers(20_500);
-    const pages = new PageNumbers(clock);
+    const pages = newPages();
     const first = await read(pages, list, '?limit=100');
     assert.equal(first.total, 20_000);
     list.reads = 0;
@@ -50,13 +59,13 @@ describe('numbered pages', () => {
 
   it('are reached by their numbers up to row 20,000', async () => {
     const list = numbers(30_000);
-    assert.equal((await read(new PageNumbers(clock), list, '?limit=100&page=200')).rows[0], 19_900);
-    await assert.rejects(read(new PageNumbers(clock), list, '?limit=100&page=201'), { code: 'invalid_parameter' });
+    assert.equal((await read(newPages(), list, '?limit=100&page=200')).rows[0], 19_900);
+    await assert.rejects(read(newPages(), list, '?limit=100&page=201'), { code: 'invalid_parameter' });
   });
 
   it('are short where the rows that a request may test have few that match, and go on', async () => {
     const list = numbers(5000, row => row % 1000 === 999);
-    const pages = new PageNumbers(clock);
+    const pages = newPages();
     const first = await read(pages, list, '');
     assert.deepEqual([first.rows, first.total], [[999, 1999], 2]);
     const second = await read(pages, list, first.next!);
@@ -67,7 +76,7 @@ describe('numbered pages', () => {
 
   it('end where no further row matches', async () => {
     const list = numbers(150, row => row < 3);
-    assert.deepEqual(await read(new PageNumbers(clock), list, '?limit=3'), {
+    assert.deepEqual(await read(newPages(), list, '?limit=3'), {
       rows: [0, 1, 2],
       total: 3,
       next: undefined,
@@ -83,22 +92,51 @@ describe('numbered pages', () => {
       if (!isDone) setImmediate(noteTurn);
     };
     noteTurn();
-    await read(new PageNumbers(clock), list, '?limit=100');
+    await read(newPages(), list, '?limit=100');
     isDone = true;
     noteTurn();
     // The first one is that of the page.
     assert.deepEqual([list.reads, most], [201, 2]);
   });
 
+  it('are counted one after the other, up to a number for each account', async () => {
+    const pages = newPages();
+    const lists = [numbers(20_500), numbers(20_500), numbers(20_500)];
+    const outcomes = await Promise.allSettled(lists.map((list, i) => read(pages, list, `?limit=100&other=${i}`)));
+    const rejected = outcomes.filter(outcome => outcome.status === 'rejected');
+    assert.deepEqual(
+      rejected.map(({ reason }) => reason.code),
+      ['overloaded'],
+    );
+    assert.deepEqual(
+      lists.map(({ reads }) => reads),
+      [201, 201, 1],
+    );
+    assert.equal((await read(pages, lists[2]!, '?limit=100&other=2')).total, 20_000);
+  });
+
+  it('are no longer counted once the client has gone', async () => {
+    const list = numbers(20_500);
+    const pages = newPages();
+    const gone = { destroyed: false, readableEnded: false };
+    const reading = read(pages, list, '?limit=100', gone);
+    setTimeout(() => {
+      gone.destroyed = true;
+    });
+    await assert.rejects(reading, { code: 'malformed_request' });
+    assert.ok(list.reads < 200, String(list.reads));
+    assert.equal((await read(pages, list, '?limit=100')).total, 20_000);
+  });
+
   it('ignore the cursor of another page', async () => {
     const list = numbers(500);
-    const pages = new PageNumbers(clock);
+    const pages = newPages();
     const { next } = await read(pages, list, '?limit=10&page=4');
     assert.deepEqual((await read(pages, list, next!.replace('page=5', 'page=2'))).rows[0], 10);
   });
 
   it('count rows anew after a minute', async () => {
-    const pages = new PageNumbers(clock);
+    const pages = newPages();
     assert.equal((await read(pages, numbers(500), '')).total, 500);
     assert.equal((await read(pages, numbers(600), '')).total, 500);
     clock.advance(60_000);

@@ -1,8 +1,10 @@
 import { hash } from 'node:crypto';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
 import { SCAN_LIMIT } from '../../lib/http/pagination/paginate.ts';
+import { type QueuedScan, ScanQueue, type ScanQueueOptions } from '../../lib/http/pagination/scan-queue.ts';
 import { invalidParameter } from '../../lib/http/problem.ts';
+import type { AdmittedViewRequest } from '../../lib/http/server/view.ts';
+import { problem } from '../../model/errors.ts';
 import type { CalledPage } from './calls.ts';
 import type { Parameters } from './parameters.ts';
 
@@ -53,29 +55,39 @@ export class PageNumbers {
   readonly #counts: Recent<number>;
   /** The positions of pages, so that clients that count pages themselves need no reading of all rows before each. */
   readonly #positions: Recent<RowPosition>;
+  /** The requests that read more than one page of the API. These reads may wait for the queue of the API's own scans. */
+  readonly #scans: ScanQueue;
 
-  constructor(clock: Clock) {
+  constructor({ clock, maxOf }: { readonly clock: Clock; readonly maxOf: ScanQueueOptions['maxOf'] }) {
     this.#counts = new Recent(clock);
     this.#positions = new Recent(clock);
+    this.#scans = new ScanQueue({ atOnce: 1, maxOf });
   }
 
   /**
    * Returns the page that the parameters `page` and `limit` select. The link to the next page has a cursor, so that it is
    * found as fast as the first one.
    * @param parameters those of the list, which determine it together with its path
-   * @throws {Problem} for a page beyond the rows that a request reads
+   * @throws {Problem} for a page beyond the rows that a request reads, or when the account has too many such requests
    */
-  async page<Row>(list: NumberedList<Row>, parameters: Parameters, path: string): Promise<NumberedPage<Row>> {
+  async page<Row>(
+    list: NumberedList<Row>,
+    parameters: Parameters,
+    { path, caller, connection }: { readonly path: string } & Pick<AdmittedViewRequest, 'caller' | 'connection'>,
+  ): Promise<NumberedPage<Row>> {
+    const start = () => this.#scans.start({ context: {}, caller: caller!, connection });
     const limit = parameters.number('limit', ROWS_PER_CALL) ?? LIMIT_DEFAULT;
     const page = parameters.number('page', 1_000_000_000) ?? 1;
     const key = `${path}?${parameters.without('page', 'limit', 'cursor')}`;
     const keyOf = (number: number) => `${number} ${limit} ${key}`;
     const known = decode(parameters.text('cursor'), page) ?? this.#positions.get(keyOf(page));
     const before = known === undefined && !list.isRandom ? (page - 1) * limit : 0;
-    const found = await readPage(list, { position: known ?? START, before, limit });
+    const found = await readPage(new RowReader(list, known ?? START, start), { before, limit });
     if (found.next !== undefined && !list.isRandom) this.#positions.set(keyOf(page + 1), found.next);
     const isLast = found.next === undefined && (page === 1 || found.rows.length > 0) && !list.isRandom;
-    const total = isLast ? (page - 1) * limit + found.rows.length : (found.total ?? (await this.#count(list, key)));
+    const total = isLast
+      ? (page - 1) * limit + found.rows.length
+      : (found.total ?? (await this.#count(key, list, start)));
     const linkTo = (number: number, cursor?: string) => {
       const query = parameters.without('page', 'cursor');
       query.append('page', String(number));
@@ -98,10 +110,10 @@ export class PageNumbers {
   }
 
   /** Returns the number of rows that match, among those that a request reads; up to a minute old. */
-  async #count<Row>(list: NumberedList<Row>, key: string): Promise<number> {
+  async #count<Row>(key: string, list: NumberedList<Row>, start: () => QueuedScan): Promise<number> {
     const known = this.#counts.get(key);
     if (known !== undefined) return known;
-    const rows = await countRows(list);
+    const rows = await countRows(new RowReader(list, START, start, true));
     this.#counts.set(key, rows);
     return rows;
   }
@@ -139,18 +151,18 @@ function shortened(key: string): string {
   return hash('sha256', key, 'base64');
 }
 
-/** @param from the position to start at, and the number of matching rows to skip from there */
+/** @param page the number of matching rows to skip, and to return */
 async function readPage<Row>(
-  list: NumberedList<Row>,
-  from: { readonly position: RowPosition; readonly before: number; readonly limit: number },
+  rowReader: RowReader<Row>,
+  page: { readonly before: number; readonly limit: number },
 ): Promise<FoundPage<Row>> {
-  const { limit } = from;
-  let { before } = from;
-  const reader = new RowReader(list, from.position);
+  using reader = rowReader;
+  const { limit } = page;
+  let { before } = page;
   if (before >= reader.left) throw tooFar();
   const found: Located<Row>[] = [];
   // One more matching row shows that another page follows.
-  const most = list.matches === undefined ? limit : limit + 1;
+  const most = reader.tests ? limit + 1 : limit;
   while (!reader.isDone && found.length < most) {
     const rows = await reader.read(before > 0 ? Math.min(ROWS_PER_CALL, before) : limit, before === 0);
     found.push(...rows.slice(before));
@@ -161,8 +173,8 @@ async function readPage<Row>(
   return { rows, next: found[limit]?.at ?? reader.next, total: reader.total };
 }
 
-async function countRows<Row>(list: NumberedList<Row>): Promise<number> {
-  const reader = new RowReader(list, START);
+async function countRows<Row>(rowReader: RowReader<Row>): Promise<number> {
+  using reader = rowReader;
   let count = 0;
   while (!reader.isDone) count += (await reader.read(ROWS_PER_CALL, false)).length;
   return count;
@@ -174,39 +186,59 @@ interface Located<Row> {
 }
 
 /** Reads the matching rows of a list in order, up to a number of rows that a request may read. */
-class RowReader<Row> {
+class RowReader<Row> implements Disposable {
   readonly #list: NumberedList<Row>;
+  readonly #start: () => QueuedScan;
+  /** Whether rows are tested, so that some may not match. */
+  readonly tests: boolean;
   /** The position of the next row; `undefined` at the end of the list. */
   next: RowPosition | undefined;
   /** The number of rows that may still be read. */
   left: number;
   isDone = false;
   total: number | undefined;
-  #hasRead = false;
+  #hasRead: boolean;
+  #scan: QueuedScan | undefined;
 
-  constructor(list: NumberedList<Row>, from: RowPosition) {
+  /**
+   * @param start starts a scan, whose turns all reads of a request but its first wait for
+   * @param hasRead whether the request has read rows before
+   */
+  constructor(list: NumberedList<Row>, from: RowPosition, start: () => QueuedScan, hasRead = false) {
     this.#list = list;
+    this.#start = start;
+    this.#hasRead = hasRead;
     this.next = from;
-    this.left = list.matches === undefined ? READ_MAX.listed : READ_MAX.tested;
+    this.tests = list.matches !== undefined;
+    this.left = this.tests ? READ_MAX.tested : READ_MAX.listed;
   }
 
   /** Returns the matching rows among the next ones. @param limit the number of rows, if all match */
   async read(limit: number, isShown: boolean): Promise<readonly Located<Row>[]> {
     const { matches, isPast } = this.#list;
     const { cursor, index } = this.next!;
-    // Reads of the embedded engine block the event loop. Other requests are served between them.
-    if (this.#hasRead) await nextTurn();
+    if (this.#hasRead) await this.#turn();
     this.#hasRead = true;
-    const most = matches === undefined ? limit : ROWS_PER_CALL;
-    const { rows, next, total } = await this.#list.read(most, cursor, isShown || matches !== undefined);
+    const most = this.tests ? ROWS_PER_CALL : limit;
+    const { rows, next, total } = await this.#list.read(most, cursor, isShown || this.tests);
     const past = isPast === undefined ? -1 : rows.findIndex(isPast);
     this.next = next === undefined || past >= 0 ? undefined : { cursor: next, index: 0 };
     this.left -= rows.length;
     // A short page with a next one has read as many rows as a page of the API may.
     this.isDone = this.next === undefined || this.left <= 0 || rows.length < most;
-    if (matches === undefined) this.total = total;
+    if (!this.tests) this.total = total;
     const located = rows.map((row, number) => ({ row, at: { cursor, index: number } }));
     return located.slice(index, past < 0 ? rows.length : past).filter(({ row }) => matches?.(row) !== false);
+  }
+
+  /** Waits until the next rows may be read. @throws {Problem} when the client has gone, or the queue is full */
+  async #turn(): Promise<void> {
+    this.#scan ??= this.#start();
+    if (!(await this.#scan.turn())) throw problem('malformed_request', 'The client has closed the connection.');
+  }
+
+  [Symbol.dispose](): void {
+    this.#scan?.[Symbol.dispose]();
   }
 }
 

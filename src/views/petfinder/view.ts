@@ -2,6 +2,7 @@ import type { Deployment } from '../../access/deployment.ts';
 import type { KeyAuthenticator } from '../../access/keys/authenticator.ts';
 import type { AdmittedViewRequest, HttpView, ViewOperation } from '../../lib/http/server/view.ts';
 import { problem } from '../../model/errors.ts';
+import { boundOf } from '../../model/plan.ts';
 import { AccessTokens, SCOPE } from './access-token.ts';
 import { getAnimal, listAnimals } from './animals.ts';
 import { problemResponse } from './errors.ts';
@@ -20,9 +21,10 @@ interface PetfinderDeps {
  * @source the public clients of that API: `@petfinder/petfinder-js`, `petpy` and others
  */
 export function petfinderView({ deployment, authenticator }: PetfinderDeps): HttpView {
-  const { clock, database } = deployment;
+  const { clock, database, bounds } = deployment;
+  const pages = new PageNumbers({ clock, maxOf: caller => boundOf(bounds, caller, 'scans') });
   const tokens = new AccessTokens({ authenticator, clock });
-  const deps = { database, pages: new PageNumbers(clock) };
+  const deps = { database, pages };
   return {
     operations: [
       tokens.operation(),

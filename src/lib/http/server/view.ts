@@ -1,4 +1,5 @@
 import type { MaybePromise } from '../../maybe-promise.ts';
+import type { ScanRequest } from '../pagination/scan-queue.ts';
 import type { Problem } from '../problem.ts';
 import type { Caller, LoggedRoute, Method } from '../route.ts';
 import type { AuthenticationResult } from './authenticator.ts';
@@ -76,6 +77,8 @@ export interface AdmittedViewRequest extends ViewRequest {
   readonly caller: Caller | undefined;
   /** The network of a visitor without a key. */
   readonly visitor: string | undefined;
+  /** The connection of the client. */
+  readonly connection: ScanRequest['connection'];
   readonly body: Buffer;
   /**
    * Makes a visitor the caller that its body names, also for the rate limit headers and the logs.

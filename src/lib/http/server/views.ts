@@ -127,7 +127,7 @@ export class ViewServer<Context> {
 
   /** @param owner the account or network whose memory the body uses */
   async #handle(exchange: ViewExchange, owner: number | string): Promise<void> {
-    const { operation, incoming, caller } = exchange;
+    const { operation, incoming, caller, request } = exchange;
     const { options, errors } = this.#deps;
     if (operation === undefined) {
       await this.#reject(exchange, this.#notFound(exchange));
@@ -139,7 +139,8 @@ export class ViewServer<Context> {
     exchange.body = body;
     const call = (operationId: string, request: OperationCall) => this.#call(exchange, operationId, request);
     const response = await operation.handle({
-      ...{ ...incoming, caller, visitor: typeof owner === 'string' ? owner : undefined, body, call },
+      ...{ ...incoming, caller, visitor: typeof owner === 'string' ? owner : undefined },
+      ...{ connection: request.socket, body, call },
       identify: result => identify(exchange, result),
     });
     this.#respond(exchange, response);
