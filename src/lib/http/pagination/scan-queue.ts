@@ -35,7 +35,7 @@ export interface QueuedScan extends Disposable {
 }
 
 /**
- * The queue of all scans of a process: lists that read many rows to fill a page.
+ * A queue of scans: requests that read many rows to fill a page. The lists of the API share one.
  *
  * In each turn of the event loop, `atOnce` scans read at most, in turn by account, so that other requests are served in
  * between and no account delays the scans of the others by more than one read. An account that has as many scans in
