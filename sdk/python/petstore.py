@@ -7,8 +7,8 @@
     for pet in store.items("/pets", status="available"):
         print(pet["id"], pet["name"])
 
-Requests are repeated as the guide "Rate limits and exponential backoff" describes: after 408, 429, 503, a failed
-connection, and 409 idempotency_key_in_use. POST and PATCH send one Idempotency-Key with all tries.
+Requests are repeated after 408, 429, 503, a failed connection, and 409 idempotency_key_in_use, but never before the
+time in Retry-After. POST and PATCH send one Idempotency-Key with all tries.
 """
 
 import base64, hashlib, hmac, json, math, random, time, uuid  # noqa: E401
