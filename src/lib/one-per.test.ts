@@ -1,6 +1,23 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { onePerVersion } from './one-per.ts';
+import { memoize, onePerVersion } from './one-per.ts';
+
+describe('memoize', () => {
+  it('reads once, and again after a read that failed', async () => {
+    let reads = 0;
+    const read = memoize(async () => {
+      reads++;
+      if (reads === 1) throw new Error('no value');
+      return `value ${reads}`;
+    });
+    assert.deepEqual(
+      (await Promise.allSettled([read(), read()])).map(({ status }) => status),
+      ['rejected', 'rejected'],
+    );
+    assert.deepEqual(await Promise.all([read(), read()]), ['value 2', 'value 2']);
+    assert.equal(await read(), 'value 2');
+  });
+});
 
 describe('onePerVersion', () => {
   it('reads again when the version changes, after a read that failed, and without a version', async () => {

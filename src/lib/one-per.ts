@@ -1,5 +1,17 @@
 import type { MaybePromise } from './maybe-promise.ts';
 
+/** Returns a function that reads a value once, at its first call. After a failure, the next call reads again. */
+export function memoize<Value>(read: () => Promise<Value>): () => Promise<Value> {
+  let value: Promise<Value> | undefined;
+  return () => {
+    value ??= read();
+    value.catch(() => {
+      value = undefined;
+    });
+    return value;
+  };
+}
+
 /**
  * Returns a function that creates one value per key at its first use, and keeps the value as long as the key exists.
  */

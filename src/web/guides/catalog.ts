@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { plainText } from '../../lib/html/markdown.ts';
+import { memoize } from '../../lib/one-per.ts';
 import { type GuideImages, getImages } from './images.ts';
 
 const docs = new URL('../../../docs/', import.meta.url);
@@ -40,16 +41,8 @@ const REFERENCE = 'reference.md';
 /** Guides whose commands start a server and use its sample data. */
 const localGuides: readonly string[] = ['tutorial.md', 'shelter.md', 'receive-webhooks.md'];
 
-let catalog: Promise<Catalog> | undefined;
-
-/** Returns the catalog: the tables of `docs/README.md`, and the images. Reads them once. */
-export function getCatalog(): Promise<Catalog> {
-  catalog ??= readCatalog();
-  catalog.catch(() => {
-    catalog = undefined;
-  });
-  return catalog;
-}
+/** Returns the catalog: the tables of `docs/README.md`, and the images. */
+export const getCatalog = memoize(readCatalog);
 
 /** Returns the text of a page of `docs/`. */
 export function readDocs(file: string): Promise<string> {

@@ -1,6 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { type Html, html } from '../../lib/html/html.ts';
 import { type Article, renderMarkdown } from '../../lib/html/markdown.ts';
+import { memoize } from '../../lib/one-per.ts';
 import { publicFile, publicPage } from '../page.ts';
 import { getCatalog } from './catalog.ts';
 import { addressOf, CHANGELOG } from './links.ts';
@@ -86,16 +87,8 @@ function versionsOf({ sections, body }: Article): Version[] {
     });
 }
 
-let changelog: Promise<{ readonly article: Article; readonly changedAt: string }> | undefined;
-
-/** Reads and renders the changelog once. The unreleased version has the modification time of the file. */
-function readChangelog() {
-  changelog ??= renderChangelog();
-  changelog.catch(() => {
-    changelog = undefined;
-  });
-  return changelog;
-}
+/** Reads and renders the changelog. The unreleased version has the modification time of the file. */
+const readChangelog = memoize(renderChangelog);
 
 async function renderChangelog() {
   const [text, { mtime }, catalog] = await Promise.all([readFile(file, 'utf8'), stat(file), getCatalog()]);

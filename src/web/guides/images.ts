@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { type Html, html } from '../../lib/html/html.ts';
 import type { PageRoute } from '../../lib/http/server/pages.ts';
+import { memoize } from '../../lib/one-per.ts';
 
 /** The folder below `docs/` with the images that guides show: WebP, in a light and a dark version. */
 const FOLDER = 'images/guides/';
@@ -19,16 +20,8 @@ interface GuideImage {
 /** The images of all guides by name. */
 export type GuideImages = ReadonlyMap<string, GuideImage>;
 
-let images: Promise<GuideImages> | undefined;
-
-/** Returns the images of all guides. Reads them once. */
-export function getImages(): Promise<GuideImages> {
-  images ??= readImages();
-  images.catch(() => {
-    images = undefined;
-  });
-  return images;
-}
+/** Returns the images of all guides. */
+export const getImages = memoize(readImages);
 
 /** Returns an image by its path below `docs/`; `undefined` if the site does not serve it. */
 export function imageAt(all: GuideImages, file: string): GuideImage | undefined {

@@ -1,5 +1,6 @@
 import type MiniSearch from 'minisearch';
 import type { SearchOptions } from 'minisearch';
+import { memoize } from '../../lib/one-per.ts';
 import { routes } from '../../views/api.ts';
 import { PREFIX } from '../../views/urls.ts';
 import { SEARCH_MAX } from '../layout.ts';
@@ -41,8 +42,6 @@ interface Index {
   /** All documents; the id of each is its position. */
   readonly documents: readonly SearchDocument[];
 }
-
-let index: Promise<Index> | undefined;
 
 /**
  * Returns the results of a query, best first and each page once. Pages that the query names come first, then pages with
@@ -106,13 +105,7 @@ function wordsOf(query: string): string {
 }
 
 /** Returns the index. The first search builds it, in steps that let other work run in between. */
-function getIndex(): Promise<Index> {
-  index ??= buildIndex();
-  index.catch(() => {
-    index = undefined;
-  });
-  return index;
-}
+const getIndex = memoize(buildIndex);
 
 async function buildIndex(): Promise<Index> {
   const { default: MiniSearch } = await import('minisearch');
