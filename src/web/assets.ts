@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import type { PageRoute } from '../lib/http/server/pages.ts';
+import { IMMUTABLE, type PageRoute } from '../lib/http/server/pages.ts';
 import { type Compressed, compress } from './compress.ts';
 import { publicFile } from './page.ts';
 
@@ -48,7 +48,7 @@ export const assets: PageRoute = {
       contentType: types[name.slice(name.lastIndexOf('.') + 1)]!,
       bytes,
       compressed: await compressed.getOrInsertComputed(name, () => compress(bytes)),
-      cacheControl: 'public, max-age=31536000, immutable',
+      cacheControl: IMMUTABLE,
     };
   },
 };

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
 import { contentEtag } from '../lib/http/server/conditional.ts';
+import { IMMUTABLE } from '../lib/http/server/pages.ts';
 import { anyOrigin, type PageContent } from '../lib/http/server/responses.ts';
 import { compress } from './compress.ts';
 
@@ -40,7 +41,7 @@ async function newContent(extension: string): Promise<PageContent> {
   return {
     ...{ status: 200, contentType: types[extension]!, bytes, etag: contentEtag(bytes, []) },
     ...(extension !== 'tgz' && { compressed: await compress(bytes) }),
-    ...{ cacheControl: 'public, max-age=31536000, immutable', headers: anyOrigin },
+    ...{ cacheControl: IMMUTABLE, headers: anyOrigin },
   };
 }
 

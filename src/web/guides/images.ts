@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { type Html, html } from '../../lib/html/html.ts';
-import type { PageRoute } from '../../lib/http/server/pages.ts';
+import { IMMUTABLE, type PageRoute } from '../../lib/http/server/pages.ts';
 import { memoize } from '../../lib/one-per.ts';
 
 /** The folder below `docs/` with the images that guides show: WebP, in a light and a dark version. */
@@ -45,7 +45,7 @@ export const guideImages: PageRoute = {
     const image = (await getImages()).get(parameters['name']!);
     if (image?.path !== path) return undefined;
     const { bytes } = image;
-    return { status: 200, contentType: 'image/webp', bytes, cacheControl: 'public, max-age=31536000, immutable' };
+    return { status: 200, contentType: 'image/webp', bytes, cacheControl: IMMUTABLE };
   },
 };
 

@@ -1,4 +1,4 @@
-import type { PageRoute } from '../../lib/http/server/pages.ts';
+import { IMMUTABLE, type PageRoute } from '../../lib/http/server/pages.ts';
 import { anyOrigin } from '../../lib/http/server/responses.ts';
 import { photoSizes } from '../../model/photo.ts';
 import type { PhotoFiles } from '../../model/photo-files/photo-files.ts';
@@ -21,7 +21,7 @@ export function photoPages(files: Pick<PhotoFiles, 'find'>): readonly PageRoute[
           ...found,
           // The sizes of a photo of an earlier release may be created again.
           etag: `"${photoId}-${size}-${found.length}"`,
-          cacheControl: 'public, max-age=31536000, immutable',
+          cacheControl: IMMUTABLE,
           headers: [
             ...anyOrigin,
             ...['Cross-Origin-Resource-Policy', 'cross-origin'],

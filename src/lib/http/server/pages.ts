@@ -23,6 +23,9 @@ export interface PageRoute {
   handle(request: WebPageRequest): MaybePromise<PageContent | undefined>;
 }
 
+/** The `cacheControl` of a page whose path changes with its bytes: any cache may keep it forever. */
+export const IMMUTABLE = 'public, max-age=31536000, immutable';
+
 /** The request of a page. */
 export interface WebPageRequest {
   readonly requestId: string;
