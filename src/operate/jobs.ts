@@ -16,9 +16,9 @@ import type { ImportRules } from '../store/imports/chunk.ts';
 import { importJob, nextImportStep } from '../store/imports/import-job.ts';
 import type { FetchDeps } from '../store/imports/photos/fetch.ts';
 import { nextPhotoFetch, photoFetchJob } from '../store/imports/photos/fetch-job.ts';
-import { nextNoticeEmail, noticeEmails } from '../store/inbox/notice-job.ts';
-import { nextReplyEmail, replyEmails } from '../store/inbox/reply-job.ts';
-import { accountEmails, nextAccountEmail } from '../store/messages/account-emails.ts';
+import { noticeEmails, noticeQueue } from '../store/inbox/notice-job.ts';
+import { replyEmails, replyQueue } from '../store/inbox/reply-job.ts';
+import { accountEmailQueue, accountEmails } from '../store/messages/account-emails.ts';
 import { emailDelivery, nextEmailDelivery } from '../store/messages/email-delivery.ts';
 import type { EmailSender } from '../store/messages/email-sender.ts';
 import { inboxDelivery, nextInboxDelivery } from '../store/messages/inbox-delivery.ts';
@@ -28,7 +28,7 @@ import { expireReservationBatch, nextReservationExpiry } from '../store/pets/exp
 import { nextUncountedSizes, sizesJob } from '../store/photos/count-sizes.ts';
 import { sweepJob } from '../store/photos/sweep.ts';
 import { wordIndexJob } from '../store/search/word-index.ts';
-import { nextVisitorEmail, visitorEmails } from '../store/visitor-messages/email-job.ts';
+import { visitorEmailQueue, visitorEmails } from '../store/visitor-messages/email-job.ts';
 import { type DeletionDeps, deletionJob, nextDeletion } from './deletion/deletion.ts';
 import { type DeleteExpired, nextRetention, retentionJob } from './retention.ts';
 
@@ -112,10 +112,10 @@ const dueQueries = {
   orders: [nextOrderExpiry],
   messages: [nextInboxDelivery],
   mail: [nextEmailDelivery],
-  account_emails: [nextAccountEmail],
-  visitor_emails: [nextVisitorEmail],
-  reply_emails: [nextReplyEmail],
-  notice_emails: [nextNoticeEmail],
+  account_emails: [accountEmailQueue.nextDue],
+  visitor_emails: [visitorEmailQueue.nextDue],
+  reply_emails: [replyQueue.nextDue],
+  notice_emails: [noticeQueue.nextDue],
   events: [nextDispatch],
   deliveries: [nextHealthyDelivery, nextFailingDelivery],
   imports: [nextImportStep],

@@ -3,7 +3,7 @@ import { boundedText } from '../../lib/text.ts';
 import { DAY_MS, HOUR_MS } from '../../lib/time.ts';
 import { messageIdOf } from '../../model/message.ts';
 import { DIGEST_ANIMALS_MAX, DIGEST_HOUR } from '../../model/rules.ts';
-import { type NextDue, type Params, query, type Transaction } from '../../model/schema.ts';
+import { type Params, query, type Transaction } from '../../model/schema.ts';
 import { type EmailJobDeps, emailJob, emailQueue } from '../messages/email-job.ts';
 import type { Email } from '../messages/email-sender.ts';
 import { createMailStop, mailStopPath } from './mail-stops.ts';
@@ -22,7 +22,7 @@ export const DIGEST_TIME = `${String(DIGEST_HOUR).padStart(2, '0')}:00 UTC`;
 export function noticeEmails({ url, ...deps }: EmailJobDeps & { readonly url: string }) {
   return emailJob(deps, {
     name: 'notice_emails',
-    queue,
+    queue: noticeQueue,
     async compose(tx, notice) {
       const recipient = await tx.first(recipientOf, notice);
       if (recipient === undefined) return undefined;
@@ -33,11 +33,7 @@ export function noticeEmails({ url, ...deps }: EmailJobDeps & { readonly url: st
   });
 }
 
-/** When the next e-mail to a member is due. */
-export const nextNoticeEmail: NextDue = db =>
-  db.selectFrom('message_notices').select('due_at as dueAt').orderBy('due_at').limit(1);
-
-const queue = {
+export const noticeQueue = {
   ...emailQueue('message_notices', [
     'id',
     'account_id as accountId',
@@ -53,7 +49,7 @@ const queue = {
   ),
 };
 
-type ClaimedNotice = NonNullable<(typeof queue.claim)['row']>;
+type ClaimedNotice = NonNullable<(typeof noticeQueue.claim)['row']>;
 type Waiting = ClaimedNotice & NonNullable<(typeof recipientOf)['row']> & { readonly url: string };
 
 /** Returns the e-mail about one message; `undefined` if it joins the digest, or is archived or spam meanwhile. */

@@ -1,6 +1,6 @@
 import { getAccount } from '../../access/accounts/accounts.ts';
 import { dayFormat } from '../../lib/time.ts';
-import { type NextDue, type Params, query, type Transaction } from '../../model/schema.ts';
+import { type Params, query, type Transaction } from '../../model/schema.ts';
 import { type EmailJobDeps, emailJob, emailQueue } from '../messages/email-job.ts';
 import type { Email } from '../messages/email-sender.ts';
 import { type MessageColumns, messageColumns, rowOf } from '../messages/rows.ts';
@@ -12,17 +12,13 @@ import { correspondentOf } from './replies.ts';
 export function replyEmails(deps: EmailJobDeps) {
   return emailJob(deps, {
     name: 'reply_emails',
-    queue,
+    queue: replyQueue,
     compose: emailOf,
     finish: (tx, { id }, outcome) => tx.run(recordEnd, { id, sentAt: outcome === 'sent' ? tx.now : null }),
   });
 }
 
-/** When the next reply is due to be sent. */
-export const nextReplyEmail: NextDue = db =>
-  db.selectFrom('message_replies').select('due_at as dueAt').where('due_at', 'is not', null).orderBy('due_at').limit(1);
-
-const queue = emailQueue('message_replies', [
+export const replyQueue = emailQueue('message_replies', [
   'id',
   'message_id as messageId',
   'account_id as accountId',
@@ -33,7 +29,7 @@ const queue = emailQueue('message_replies', [
   'failures',
 ]);
 
-type ClaimedReply = NonNullable<(typeof queue.claim)['row']>;
+type ClaimedReply = NonNullable<(typeof replyQueue.claim)['row']>;
 
 /**
  * Returns the e-mail, with a new link that stops further ones; `undefined` if the recipient has stopped replies, or if

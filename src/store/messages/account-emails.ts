@@ -3,7 +3,7 @@ import { attemptLimits } from '../../access/sessions/attempts.ts';
 import { createLink, LINK_MS, type LinkPurpose, linkPath } from '../../access/sessions/links.ts';
 import { spelled } from '../../lib/text.ts';
 import { durationIn } from '../../lib/time.ts';
-import { type NextDue, type Params, query, type Transaction } from '../../model/schema.ts';
+import { type Params, query, type Transaction } from '../../model/schema.ts';
 import { type EmailJobDeps, emailJob, emailQueue } from './email-job.ts';
 import { isAboutMembers, type Letter, membersLetter } from './member-letters.ts';
 
@@ -11,7 +11,7 @@ import { isAboutMembers, type Letter, membersLetter } from './member-letters.ts'
 export function accountEmails(deps: EmailJobDeps) {
   return emailJob(deps, {
     name: 'account_emails',
-    queue,
+    queue: accountEmailQueue,
     async compose(tx, email) {
       const letter = await letterOf(tx, email);
       return letter && emailOf(email, letter);
@@ -20,11 +20,7 @@ export function accountEmails(deps: EmailJobDeps) {
   });
 }
 
-/** The due time of the next e-mail about an account. */
-export const nextAccountEmail: NextDue = db =>
-  db.selectFrom('account_emails').select('due_at as dueAt').orderBy('due_at').limit(1);
-
-const queue = emailQueue('account_emails', [
+export const accountEmailQueue = emailQueue('account_emails', [
   'id',
   'kind',
   'account_id as accountId',
@@ -34,7 +30,7 @@ const queue = emailQueue('account_emails', [
   'failures',
 ]);
 
-type ClaimedEmail = NonNullable<(typeof queue.claim)['row']>;
+type ClaimedEmail = NonNullable<(typeof accountEmailQueue.claim)['row']>;
 
 function emailOf({ id, email, createdAt }: ClaimedEmail, letter: Letter) {
   return { id: `account-${id}.${createdAt}`, to: [email], replyTo: null, at: createdAt, ...letter };

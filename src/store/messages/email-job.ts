@@ -5,7 +5,15 @@ import type { Log } from '../../lib/log.ts';
 import { LogThrottle } from '../../lib/log-throttle.ts';
 import type { MaybePromise } from '../../lib/maybe-promise.ts';
 import { parseDuration } from '../../lib/time.ts';
-import { type Database, type Params, type Query, query, type Tables, type Transaction } from '../../model/schema.ts';
+import {
+  type Database,
+  type NextDue,
+  type Params,
+  type Query,
+  query,
+  type Tables,
+  type Transaction,
+} from '../../model/schema.ts';
 import type { Email, EmailSender } from './email-sender.ts';
 
 /** The dependencies of a job that sends e-mail. */
@@ -26,6 +34,7 @@ interface EmailQueue<Row> {
   readonly claim: Query<{ now: number; until: number; most: number }, Row>;
   readonly endLeases: Query<{ now: number }, unknown>;
   readonly retry: Query<{ id: number; dueAt: number; failures: number }, unknown>;
+  readonly nextDue: NextDue;
 }
 
 /** The options of a job that sends the e-mails of a queue. */
@@ -130,5 +139,7 @@ export function emailQueue<
     retry: query((db, p: Params<{ id: number; dueAt: number; failures: number }>) =>
       db.updateTable(emails).set({ due_at: p.dueAt, failures: p.failures }).where('id', '=', p.id),
     ),
+    nextDue: db =>
+      db.selectFrom(emails).select('due_at as dueAt').where('due_at', 'is not', null).orderBy('due_at').limit(1),
   };
 }

@@ -1,6 +1,6 @@
 import { hashSecret, newSecret } from '../../access/sessions/session.ts';
 import { durationIn } from '../../lib/time.ts';
-import { type NextDue, type Params, query } from '../../model/schema.ts';
+import { type Params, query } from '../../model/schema.ts';
 import { type EmailJobDeps, emailJob, emailQueue } from '../messages/email-job.ts';
 import type { Email } from '../messages/email-sender.ts';
 import { WAITING_MS } from './visitor-messages.ts';
@@ -17,7 +17,7 @@ export function confirmPath(secret: string): string {
 export function visitorEmails(deps: EmailJobDeps) {
   return emailJob(deps, {
     name: 'visitor_emails',
-    queue,
+    queue: visitorEmailQueue,
     async compose(tx, message) {
       const secret = newSecret();
       await tx.run(storeHash, { id: message.id, hash: hashSecret(secret) });
@@ -27,16 +27,7 @@ export function visitorEmails(deps: EmailJobDeps) {
   });
 }
 
-/** When the next link is due to be sent. */
-export const nextVisitorEmail: NextDue = db =>
-  db
-    .selectFrom('visitor_messages')
-    .select('due_at as dueAt')
-    .where('due_at', 'is not', null)
-    .orderBy('due_at')
-    .limit(1);
-
-const queue = emailQueue('visitor_messages', [
+export const visitorEmailQueue = emailQueue('visitor_messages', [
   'id',
   'pet_id as petId',
   'email',
@@ -45,7 +36,7 @@ const queue = emailQueue('visitor_messages', [
   'failures',
 ]);
 
-type ClaimedMessage = NonNullable<(typeof queue.claim)['row']>;
+type ClaimedMessage = NonNullable<(typeof visitorEmailQueue.claim)['row']>;
 
 /** The e-mail contains no text that its sender typed, because the recipient may be another person. */
 function emailOf({ id, petId, email, createdAt }: ClaimedMessage, link: string): Email {
