@@ -21,7 +21,7 @@ import {
   withStatus,
   withTags,
 } from './responses.ts';
-import { apiResponse, type Item, order, parseLong, pet, user } from './shapes.ts';
+import { apiResponse, type ClassicShape, type Item, order, parseLong, pet, user } from './shapes.ts';
 import { type ClassicStore, newId } from './store.ts';
 import type { XmlFormat } from './xml.ts';
 
@@ -94,6 +94,12 @@ function withId(item: Item): Item {
 
 const empty = (status: number): ViewResponse => ({ status, bytes: '', code: 'classic_error' });
 
+/** @throws {Failure} if there is no item */
+function respondFound(request: ViewRequest, shape: ClassicShape, value: Item | undefined): ViewResponse {
+  if (value === undefined) throw new Failure(404, `${shape.name} not found`, 1);
+  return respond(request, format, { shape, value });
+}
+
 const storePet: ClassicHandler = async (request, store) => {
   const value = withId(readBodyItem(request, pet));
   await store.put('pet', value);
@@ -129,9 +135,7 @@ export const handlers: Readonly<Record<ClassicOperationId, ClassicHandler>> = {
   },
 
   async getPetById(request, store) {
-    const value = await store.find('pet', idIn(request, 'petId'));
-    if (value === undefined) throw new Failure(404, 'Pet not found', 1);
-    return respond(request, format, { shape: pet, value });
+    return respondFound(request, pet, await store.find('pet', idIn(request, 'petId')));
   },
 
   async updatePetWithForm(request, store) {
@@ -178,9 +182,7 @@ export const handlers: Readonly<Record<ClassicOperationId, ClassicHandler>> = {
   },
 
   async getOrderById(request, store) {
-    const value = await store.find('order', idIn(request, 'orderId'));
-    if (value === undefined) throw new Failure(404, 'Order not found', 1);
-    return respond(request, format, { shape: order, value });
+    return respondFound(request, order, await store.find('order', idIn(request, 'orderId')));
   },
 
   async deleteOrder(request, store) {
@@ -207,9 +209,7 @@ export const handlers: Readonly<Record<ClassicOperationId, ClassicHandler>> = {
   logoutUser: request => message(request, 200, 'ok'),
 
   async getUserByName(request, store) {
-    const value = await store.find('user', request.parameters['username']!);
-    if (value === undefined) throw new Failure(404, 'User not found', 1);
-    return respond(request, format, { shape: user, value });
+    return respondFound(request, user, await store.find('user', request.parameters['username']!));
   },
 
   async updateUser(request, store) {

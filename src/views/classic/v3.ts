@@ -102,6 +102,10 @@ function petOf(request: AdmittedViewRequest): Item {
   return value;
 }
 
+function respondFound(request: ViewRequest, shape: ClassicShape, value: Item | undefined): ViewResponse {
+  return value === undefined ? text(404, `${shape.name} not found`) : respond(request, format, { shape, value });
+}
+
 const storeUsers: ClassicHandler = async (request, store) => {
   const value = bodyOf<Item[]>(request, user, readBodyItems);
   if (value.length === 0) return text(400, 'No User provided. Try again?');
@@ -119,9 +123,7 @@ export const handlers: Readonly<Record<ClassicOperationId, ClassicHandler>> = {
 
   async updatePet(request, store) {
     const value = petOf(request);
-    if ((await store.change('pet', value['id'] as bigint, () => value)) === undefined)
-      return text(404, 'Pet not found');
-    return respond(request, format, { shape: pet, value });
+    return respondFound(request, pet, await store.change('pet', value['id'] as bigint, () => value));
   },
 
   async findPetsByStatus(request, store) {
@@ -143,9 +145,7 @@ export const handlers: Readonly<Record<ClassicOperationId, ClassicHandler>> = {
   },
 
   async getPetById(request, store) {
-    const value = await store.find('pet', idIn(request, 'petId'));
-    if (value === undefined) return text(404, 'Pet not found');
-    return respond(request, format, { shape: pet, value });
+    return respondFound(request, pet, await store.find('pet', idIn(request, 'petId')));
   },
 
   async updatePetWithForm(request, store) {
@@ -160,8 +160,7 @@ export const handlers: Readonly<Record<ClassicOperationId, ClassicHandler>> = {
       name,
       ...(status && { status }),
     }));
-    if (value === undefined) return text(404, 'Pet not found');
-    return respond(request, format, { shape: pet, value });
+    return respondFound(request, pet, value);
   },
 
   async deletePet(request, store) {
@@ -178,8 +177,7 @@ export const handlers: Readonly<Record<ClassicOperationId, ClassicHandler>> = {
       ...one,
       photoUrls: [...((one['photoUrls'] ?? []) as readonly string[]), path],
     }));
-    if (value === undefined) return text(404, 'Pet not found');
-    return respond(request, format, { shape: pet, value });
+    return respondFound(request, pet, value);
   },
 
   async getInventory(_, store) {
@@ -198,9 +196,7 @@ export const handlers: Readonly<Record<ClassicOperationId, ClassicHandler>> = {
   },
 
   async getOrderById(request, store) {
-    const value = await store.find('order', idIn(request, 'orderId'));
-    if (value === undefined) return text(404, 'Order not found');
-    return respond(request, format, { shape: order, value });
+    return respondFound(request, order, await store.find('order', idIn(request, 'orderId')));
   },
 
   async deleteOrder(request, store) {
@@ -229,17 +225,13 @@ export const handlers: Readonly<Record<ClassicOperationId, ClassicHandler>> = {
   logoutUser: () => text(200, 'User logged out'),
 
   async getUserByName(request, store) {
-    const value = await store.find('user', request.parameters['username']!);
-    if (value === undefined) return text(404, 'User not found');
-    return respond(request, format, { shape: user, value });
+    return respondFound(request, user, await store.find('user', request.parameters['username']!));
   },
 
   async updateUser(request, store) {
     const value = bodyOf<Item>(request, user, readBodyItem);
     if (value['username'] === undefined) return internalError(request);
-    const changed = await store.change('user', request.parameters['username']!, () => value);
-    if (changed === undefined) return text(404, 'User not found');
-    return respond(request, format, { shape: user, value });
+    return respondFound(request, user, await store.change('user', request.parameters['username']!, () => value));
   },
 
   async deleteUser(request, store) {
