@@ -5,6 +5,7 @@ import { memberNames } from '../src/access/people/members.ts';
 import { openOffline } from '../src/lib/storage/open.ts';
 import { DAY_MS, formatDate, formatTime } from '../src/lib/time.ts';
 import type { NewPet } from '../src/model/pet.ts';
+import type { Transaction } from '../src/model/schema.ts';
 import { copyDatabase } from '../src/operate/copy/copy-database.ts';
 import { createHold, releaseHold } from '../src/store/holds/holds.ts';
 import { placeOrder } from '../src/store/orders/orders.ts';
@@ -91,8 +92,6 @@ export async function copyToPostgres(service: TestService, url: string): Promise
   await copyDatabase(source, target, () => {});
   await target.rows(`delete from facts where name = '${LOCATION_FACT}'`);
 }
-
-type Transaction = Parameters<Parameters<TestService['app']['databases']['production']['write']>[0]>[0];
 
 const names = ['Bella', 'Max', 'Luna', 'Charlie', 'Lucy', 'Cooper', 'Daisy', 'Milo', 'Zoë', 'Rocky', 'Maggie'];
 const breeds = ['Beagle', 'Labrador Retriever', 'Domestic Short Hair', 'Siamese', 'Dachshund', 'Rex', 'Poodle'];
