@@ -120,7 +120,7 @@ function animal(id: number): NewPet {
 /** @param at when everything happened, in milliseconds since the Unix epoch */
 function statementsFor(accountId: number, at: number): string[] {
   const numbers = (rows: number) => `with recursive numbers(id) as (
-    select cast(1 as bigint) union all select id + 1 from numbers where id < ${rows})`;
+    select 1 union all select id + 1 from numbers where id < ${rows})`;
   const memberOf = (id: string) =>
     `(select min(person_id) + ${id} % ${sizes.members - 1} from members where account_id = ${accountId})`;
   const text = `'A visitor sent this. The visitor has confirmed the e-mail address.' || ${NEW_PARAGRAPH}
@@ -176,5 +176,5 @@ function statementsFor(accountId: number, at: number): string[] {
   ];
 }
 
-/** Two line feeds, on both engines. */
+/** Two line feeds as a value of SQL. */
 const NEW_PARAGRAPH = "'\n\n'";
