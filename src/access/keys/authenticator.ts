@@ -10,7 +10,7 @@ import type { MaybePromise } from '../../lib/maybe-promise.ts';
 import { includesAddress } from '../../lib/networks.ts';
 import { type ErrorCode, errors, problem } from '../../model/errors.ts';
 import type { DeploymentName } from '../../model/schema.ts';
-import { canonicalAddress } from '../limits/address.ts';
+import { countedAddress } from '../limits/address.ts';
 import type { Limiter, Verdict } from '../limits/limiter.ts';
 import { schemeFault, tokenFault } from './header-faults.ts';
 import type { CachedKey, KeyCache } from './key-cache.ts';
@@ -71,7 +71,7 @@ export class KeyAuthenticator implements Authenticator {
     if (!deployments.includes(parsed.deployment)) {
       return this.#reject(credentials, 'wrong_deployment', this.#wrongDeployment(parsed.deployment));
     }
-    const key = keys.find(parsed.id, () => limiter.hasRejections(addressOf(credentials.address())));
+    const key = keys.find(parsed.id, () => limiter.hasRejections(countedAddress(credentials.address())));
     return key instanceof Promise
       ? key.then(found => this.#verify(credentials, token, found))
       : this.#verify(credentials, token, key);
@@ -93,7 +93,7 @@ export class KeyAuthenticator implements Authenticator {
       const isServed = (deployments as readonly string[]).includes(key.caller.deployment);
       return isServed ? this.#admit(credentials, key) : this.#reject(credentials, 'wrong_deployment');
     };
-    const key = keys.find(keyId, () => limiter.hasRejections(addressOf(credentials.address())));
+    const key = keys.find(keyId, () => limiter.hasRejections(countedAddress(credentials.address())));
     return key instanceof Promise ? key.then(verify) : verify(key);
   }
 
@@ -111,7 +111,7 @@ export class KeyAuthenticator implements Authenticator {
   }
 
   addressHeaders(address: string): readonly string[] {
-    return this.#options.limiter.addressStatus(addressOf(address)).headers;
+    return this.#options.limiter.addressStatus(countedAddress(address)).headers;
   }
 
   #verify(credentials: Credentials, token: string, key: CachedKey | undefined): MaybePromise<AuthenticationResult> {
@@ -174,7 +174,7 @@ export class KeyAuthenticator implements Authenticator {
         : { problem: problem('rate_limit_exceeded') }),
       headers,
     });
-    const verdict = this.#options.limiter.countAddress(addressOf(credentials.address()));
+    const verdict = this.#options.limiter.countAddress(countedAddress(credentials.address()));
     return verdict instanceof Promise ? verdict.then(respond) : respond(verdict);
   }
 
@@ -190,9 +190,4 @@ function endOf(key: CachedKey, now: number): ErrorCode | undefined {
   if (key.revoked) return 'revoked_api_key';
   if (key.expiresAt <= now) return 'expired_api_key';
   return key.suspended ? 'account_suspended' : undefined;
-}
-
-/** All text that is not an address, such as that of a closed socket, counts as one address. */
-function addressOf(text: string): string {
-  return canonicalAddress(text) ?? 'unknown';
 }

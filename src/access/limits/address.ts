@@ -21,6 +21,11 @@ export function canonicalAddress(text: string): string | undefined {
   return `${a.toString(16)}:${b.toString(16)}:${c.toString(16)}:${d.toString(16)}::/64`;
 }
 
+/** Returns the canonical address, or `unknown` for all other text, such as the address of a closed socket. */
+export function countedAddress(text: string): string {
+  return canonicalAddress(text) ?? 'unknown';
+}
+
 /** Returns the eight groups of a well-formed IPv6 address. */
 function groupsOf(address: string): number[] {
   const [head = '', tail] = address.split('::');

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { Problem } from '../../lib/http/problem.ts';
 import { DAY_MS } from '../../lib/time.ts';
 import { type Database, type Params, query, retentionRule, type Transaction } from '../../model/schema.ts';
-import { canonicalAddress } from '../limits/address.ts';
+import { countedAddress } from '../limits/address.ts';
 
 /** The number of attempts that an action allows in a period. */
 export interface AttemptLimit {
@@ -76,7 +76,7 @@ export function mailboxSubject(email: string): string {
 
 /** Returns the subject of attempts from an address: IPv6 addresses count by their /64. */
 export function addressSubject(address: string): string {
-  return canonicalAddress(address) ?? 'unknown';
+  return countedAddress(address);
 }
 
 /** Returns the /48 of an IPv6 address, the usual prefix of one site (RFC 6177); `undefined` for other addresses. */

@@ -1,10 +1,9 @@
 import type { Deployment } from '../../access/deployment.ts';
 import type { KeyAuthenticator } from '../../access/keys/authenticator.ts';
-import { canonicalAddress } from '../../access/limits/address.ts';
-import type { Limiter, Verdict } from '../../access/limits/limiter.ts';
+import { countedAddress } from '../../access/limits/address.ts';
+import type { Limiter } from '../../access/limits/limiter.ts';
 import { classicSubject } from '../../access/limits/subject.ts';
 import type { ViewAuthentication, ViewRequest } from '../../lib/http/server/view.ts';
-import type { MaybePromise } from '../../lib/maybe-promise.ts';
 import { dayOf } from '../../lib/time.ts';
 import { problem } from '../../model/errors.ts';
 import type { Limits } from '../../model/plan.ts';
@@ -32,27 +31,21 @@ export class Visitors {
     this.#deps = deps;
   }
 
-  authenticate(request: ViewRequest): MaybePromise<ViewAuthentication> {
+  async authenticate(request: ViewRequest): Promise<ViewAuthentication> {
+    const { authenticator, limiter, limits } = this.#deps;
     const token = tokenOf(request);
     if (token !== undefined) {
-      const address = () => request.address();
-      return this.#deps.authenticator.authenticate({ authorization: `Bearer ${token}`, address });
+      return authenticator.authenticate({ authorization: `Bearer ${token}`, address: request.address });
     }
-    const network = canonicalAddress(request.address()) ?? 'unknown';
-    const decide = ({ outcome, headers }: Verdict): ViewAuthentication =>
-      outcome === 'accepted'
-        ? { visitor: network, headers }
-        : { authenticated: false, problem: problem('rate_limit_exceeded', OVER_LIMIT), headers };
-    const verdict = this.#count(network);
-    return verdict instanceof Promise ? verdict.then(decide) : decide(verdict);
-  }
-
-  #count(network: string): MaybePromise<Verdict> {
-    const { limiter, limits } = this.#deps;
+    const network = countedAddress(request.address());
     const account = classicSubject(this.#counted(network), limits);
-    return limiter.count({ keyId: account.name, account, budget: undefined, neverBanned: true });
+    const caller = { keyId: account.name, account, budget: undefined, neverBanned: true } as const;
+    const { outcome, headers } = await limiter.count(caller);
+    if (outcome === 'accepted') return { visitor: network, headers };
+    return { authenticated: false, problem: problem('rate_limit_exceeded', OVER_LIMIT), headers };
   }
 
+  /** Returns the name by which a network is counted. */
   #counted(network: string): string {
     const today = dayOf(this.#deps.deployment.clock.now());
     if (today !== this.#day) {
@@ -67,7 +60,7 @@ export class Visitors {
 
 const OVER_LIMIT = 'Too many requests from this network without an API key. Wait for the time in Retry-After.';
 
-/** Returns the API key of a request. Everything else that clients of the original send as credentials is ignored. */
+/** Returns the API key of a request. Ignores all other credentials, which clients of the original send. */
 function tokenOf(request: ViewRequest): string | undefined {
   const authorization = (request.header('authorization') ?? '').replace(/^bearer +/i, '');
   return [authorization, request.header('api_key') ?? ''].map(text => text.trim()).find(isOurs);

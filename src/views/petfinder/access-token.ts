@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { KeyAuthenticator } from '../../access/keys/authenticator.ts';
 import { hashToken, parseToken } from '../../access/keys/token.ts';
-import { canonicalAddress } from '../../access/limits/address.ts';
+import { countedAddress } from '../../access/limits/address.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { equalsInConstantTime } from '../../lib/constant-time.ts';
 import type { Problem } from '../../lib/http/problem.ts';
@@ -52,7 +52,7 @@ export class AccessTokens {
   operation(): ViewOperation {
     return {
       ...{ operationId: 'petfinder.issueToken', method: 'POST', path: TOKEN_PATH, bytesMax: BODY_BYTES_MAX },
-      authenticate: ({ address }) => ({ visitor: canonicalAddress(address()) ?? 'unknown', headers: [] }),
+      authenticate: ({ address }) => ({ visitor: countedAddress(address()), headers: [] }),
       handle: request => this.#issue(request),
     };
   }
