@@ -1,3 +1,4 @@
+import { boundaryOf } from '../../lib/http/server/multipart.ts';
 import type { AdmittedViewRequest, ViewRequest } from '../../lib/http/server/view.ts';
 import { parseJson } from './json.ts';
 import { type ClassicShape, type Item, Misfit, readItem, readItems } from './shapes.ts';
@@ -120,10 +121,9 @@ const TEXT_BYTES_MAX = 64 * 1024;
  * @throws {BodyError}
  */
 export function readUpload(request: AdmittedViewRequest): UploadForm {
-  const type = request.header('content-type') ?? '';
-  const match = /^\s*multipart\/form-data\s*;(?:.*;)?\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))/i.exec(type);
-  if (match === null) throw new BodyError('unsupported');
-  const delimiter = Buffer.from(`--${match[1] ?? match[2]}`);
+  const boundary = boundaryOf(request.header('content-type') ?? '');
+  if (boundary === undefined) throw new BodyError('unsupported');
+  const delimiter = Buffer.from(`--${boundary}`);
   const fields = new Map<string, string>();
   let file: UploadedFile | undefined;
   let textBytes = 0;

@@ -21,11 +21,9 @@ export const ENVELOPE_BYTES_MAX = FIELDS_MAX * 2 * FIELD_BYTES_MAX;
  * @throws {Problem} `invalid_content_type`; `malformed_request`; also any error of reading the chunks
  */
 export async function readFileForm(chunks: AsyncIterable<Buffer>, contentType: string): Promise<FileForm> {
-  const boundary = /^\s*multipart\/form-data\s*;(?:.*;)?\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))/i.exec(
-    contentType,
-  );
-  if (boundary === null) throw new Problem('invalid_content_type', 400, 'Send the form as multipart/form-data.');
-  const delimiter = Buffer.from(`\r\n--${boundary[1] ?? boundary[2]}`);
+  const boundary = boundaryOf(contentType);
+  if (boundary === undefined) throw new Problem('invalid_content_type', 400, 'Send the form as multipart/form-data.');
+  const delimiter = Buffer.from(`\r\n--${boundary}`);
   const parts = new PartReader(chunks);
   const fields = new URLSearchParams();
   await parts.read(delimiter);
@@ -38,6 +36,12 @@ export async function readFileForm(chunks: AsyncIterable<Buffer>, contentType: s
     fields.append(name, (await parts.read(delimiter)).toString('utf8'));
   }
   return { fields, file: undefined };
+}
+
+/** Returns the boundary of the parts; undefined if this is not the `Content-Type` of a form with a file. */
+export function boundaryOf(contentType: string): string | undefined {
+  const type = /^\s*multipart\/form-data\s*;(?:.*;)?\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))/i.exec(contentType);
+  return type?.[1] ?? type?.[2];
 }
 
 const LINE_END = Buffer.from('\r\n');
