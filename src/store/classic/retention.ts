@@ -1,6 +1,6 @@
 import { deletingOldest, type Transaction } from '../../model/schema.ts';
 
-/** Deletes expired documents of the classic Swagger Petstore, and sandboxes without others; a retention rule. */
+/** Deletes expired documents of the classic Swagger Petstore; once there are none, expired sandboxes. A retention rule. */
 export async function deleteExpiredSandboxes(tx: Transaction, limit: number): Promise<number> {
   const expired = { before: tx.now, limit };
   return (await tx.run(deleteDocuments, expired)) || (await tx.run(deleteSandboxes, expired));

@@ -13,6 +13,10 @@ export interface ClassicSandbox {
   readonly network: string | null;
 }
 
+export function accountSandbox(accountId: number): ClassicSandbox {
+  return { name: `account ${accountId}`, network: null };
+}
+
 /** The tables of sandboxes, which backups and copies leave out. */
 export const classicTables = ['classic_documents', 'classic_sandboxes'] as const satisfies readonly (keyof Tables)[];
 
@@ -127,7 +131,7 @@ function full(message: string) {
 
 /** Deletes the sandbox of an account, at most `limit` documents at a time. Returns the number of deleted rows. */
 export async function deleteSandboxOf(tx: Transaction, accountId: number, limit: number): Promise<number> {
-  const name = `account ${accountId}`;
+  const { name } = accountSandbox(accountId);
   const documents = await tx.run(deleteDocumentsOf, { name, limit });
   return documents > 0 ? documents : await tx.run(deleteSandbox, { name });
 }

@@ -1,6 +1,6 @@
 import type { AdmittedViewRequest, HttpView, ViewOperation, ViewResponse } from '../../lib/http/server/view.ts';
 import { problem } from '../../model/errors.ts';
-import type { ClassicSandbox } from '../../store/classic/sandboxes.ts';
+import { accountSandbox, type ClassicSandbox } from '../../store/classic/sandboxes.ts';
 import { documentsOf } from './documents.ts';
 import {
   type ClassicOperation,
@@ -62,7 +62,7 @@ const cors = [
 
 /** Returns the sandbox of the account, or the one with the name that the request sends, or that of the network. */
 function sandboxOf({ caller, visitor, header }: AdmittedViewRequest): ClassicSandbox {
-  if (caller !== undefined) return { name: `account ${caller.accountId}`, network: null };
+  if (caller !== undefined) return accountSandbox(caller.accountId);
   const network = visitor!;
   const name = header('x-sandbox');
   if (name === undefined) return { name: `network ${network}`, network };
