@@ -9,14 +9,14 @@ const json = JSON as unknown as {
  * @throws {SyntaxError | RangeError}
  */
 export function parseJson(text: string): unknown {
-  // The source costs twelve times as much, and only longer numbers need it.
+  // Parsing with the source takes twelve times as long, and only numbers of 16 digits or more need it.
   if (!/\d{16}/.test(text)) return JSON.parse(text);
   return json.parse(text, (_, value, { source }) =>
     typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(source ?? '') ? BigInt(source!) : value,
   );
 }
 
-/** Returns JSON with the digits of bigints. */
+/** Formats a value as JSON, with all digits of bigints. */
 export function formatJson(value: unknown, formatDate: (date: Date) => string = date => date.toISOString()): string {
   return JSON.stringify(value, function (this: Record<string, unknown>, key, member) {
     const raw = this[key];

@@ -1,6 +1,6 @@
 /**
- * A type of a member, as Jackson reads it: numbers and texts may stand for each other, a missing number is 0, a missing
- * list is empty, and any other missing member stays missing. An `id` is a `long` that stays missing.
+ * A type of a member, as Jackson reads it: numbers and texts are converted into each other, a missing number is 0, a
+ * missing list is empty, and any other missing member stays missing. An `id` is a `long` that stays missing.
  */
 export type MemberType = 'id' | 'long' | 'int' | 'boolean' | 'text' | 'date' | ClassicShape | ListType;
 
@@ -21,7 +21,7 @@ export interface ClassicShape {
 export type Item = Record<string, unknown>;
 
 /** A value that does not fit its type. */
-export class Misfit extends Error {}
+export class MismatchError extends Error {}
 
 const category: ClassicShape = { name: 'Category', members: { id: 'long', name: 'text' } };
 const tag: ClassicShape = { name: 'Tag', members: { id: 'long', name: 'text' } };
@@ -67,10 +67,10 @@ export const shapes = [order, category, user, tag, pet, apiResponse];
 
 /**
  * Returns the members of a value that the shape knows.
- * @throws {Misfit}
+ * @throws {MismatchError}
  */
 export function readItem({ members }: ClassicShape, value: unknown): Item {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Misfit();
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new MismatchError();
   const item: Item = {};
   for (const [name, type] of Object.entries(members)) {
     const read = readMember(type, Object.hasOwn(value, name) ? (value as Item)[name] : undefined);
@@ -81,10 +81,10 @@ export function readItem({ members }: ClassicShape, value: unknown): Item {
 
 /**
  * Returns the items of a list.
- * @throws {Misfit}
+ * @throws {MismatchError}
  */
 export function readItems(shape: ClassicShape, value: unknown): Item[] {
-  if (!Array.isArray(value)) throw new Misfit();
+  if (!Array.isArray(value)) throw new MismatchError();
   return value.map(one => readItem(shape, one));
 }
 
@@ -93,7 +93,7 @@ function readMember(type: MemberType, value: unknown): unknown {
   if ('members' in type) return value === undefined || value === null ? undefined : readItem(type, value);
   if (value === undefined) return [];
   if (value === null) return undefined;
-  if (!Array.isArray(value)) throw new Misfit();
+  if (!Array.isArray(value)) throw new MismatchError();
   return value.map(one => (one === null ? null : readMember(type.items, one)));
 }
 
@@ -109,18 +109,19 @@ const scalars: Readonly<Record<Extract<MemberType, string>, (value: unknown) => 
     if (typeof value === 'boolean') return value;
     if (typeof value === 'number') return value !== 0;
     if (value === 'true' || value === 'false') return value === 'true';
-    throw new Misfit();
+    throw new MismatchError();
   },
   text(value) {
     if (value === undefined || value === null) return undefined;
-    if (typeof value === 'object') throw new Misfit();
+    if (typeof value === 'object') throw new MismatchError();
     return String(value);
   },
   date(value) {
     if (value === undefined || value === null || value === '') return undefined;
     const ms = typeof value === 'number' ? value : typeof value === 'string' ? dateOf(value) : Number.NaN;
     const date = new Date(ms);
-    if (Number.isNaN(date.getTime()) || date.getUTCFullYear() < 0 || date.getUTCFullYear() > 9999) throw new Misfit();
+    const year = date.getUTCFullYear();
+    if (!(year >= 0 && year <= 9999)) throw new MismatchError();
     return date;
   },
 };
@@ -132,7 +133,7 @@ function wholeNumber(value: unknown, max: bigint): bigint {
   if (typeof value === 'bigint') number = value;
   else if (typeof value === 'number' && Number.isFinite(value)) number = BigInt(Math.trunc(value));
   else if (typeof value === 'string') number = parseLong(value.trim());
-  if (number === undefined || number > max || number < -max - 1n) throw new Misfit();
+  if (number === undefined || number > max || number < -max - 1n) throw new MismatchError();
   return number;
 }
 

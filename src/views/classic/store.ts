@@ -31,12 +31,8 @@ export class ClassicStore {
 
   /** Returns a pet or an order by its id, or a user by its name. */
   async find(kind: DocumentKind, name: bigint | string): Promise<Item | undefined> {
-    const document = await findDocument(
-      this.#deployment.database,
-      this.#sandbox,
-      { kind, id: keyOf(name) },
-      this.now(),
-    );
+    const key = { kind, id: keyOf(name) };
+    const document = await findDocument(this.#deployment.database, this.#sandbox, key, this.now());
     return document === undefined ? undefined : itemOf(kind, document);
   }
 
@@ -88,7 +84,7 @@ function documentOf(kind: DocumentKind, item: Item): ClassicDocument {
   return { kind, id: keyOf(name), document: formatJson(item) };
 }
 
-/** Names have any length and any characters, and an index of PostgreSQL does not. */
+/** Returns the id of a document: the hash of a name, which can be too long for an index of PostgreSQL or contain NUL. */
 function keyOf(name: bigint | string): string {
   return typeof name === 'bigint' ? String(name) : createHash('sha256').update(name).digest('base64url');
 }

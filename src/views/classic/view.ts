@@ -1,4 +1,4 @@
-import type { AdmittedViewRequest, HttpView, ViewOperation, ViewResponse } from '../../lib/http/server/view.ts';
+import type { AdmittedViewRequest, HttpView, ViewOperation } from '../../lib/http/server/view.ts';
 import { problem } from '../../model/errors.ts';
 import { accountSandbox, type ClassicSandbox } from '../../store/classic/sandboxes.ts';
 import { documentsOf } from './documents.ts';
@@ -7,9 +7,9 @@ import {
   type ClassicOperationId,
   type ClassicVersion,
   classicOperations,
-  onlyInV2,
 } from './operations.ts';
-import type { ClassicHandler } from './responses.ts';
+import { InputError } from './requests.ts';
+import { type ClassicHandler, encode } from './responses.ts';
 import { ClassicStore } from './store.ts';
 import * as v2 from './v2.ts';
 import * as v3 from './v3.ts';
@@ -21,44 +21,34 @@ const UPLOAD_BYTES_MAX = 4 * 1024 * 1024;
 /** Returns a version of the classic Swagger Petstore, whose documents are in sandboxes. @param prefix of its paths */
 export function classicView(version: ClassicVersion, prefix: string, deps: ClassicViewDeps): HttpView {
   const { deployment } = deps;
-  const { handlers, respondToError, respondToProblem } = version === 'v2' ? v2 : v3;
+  const { format, handlers, respondToInputError, respondToProblem } = version === 'v2' ? v2 : v3;
   const visitors = new Visitors(deps);
-  const ids = Object.keys(handlers) as ClassicOperationId[];
-  const operations = ids
-    .filter(id => version === 'v2' || !onlyInV2.includes(id))
-    .map(id => bind(`classic.${version}.${id}`, classicOperations[id], handlers[id]));
+  const served = Object.entries(handlers) as [ClassicOperationId, ClassicHandler][];
 
-  function bind(operationId: string, { method, path, body }: ClassicOperation, handle: ClassicHandler): ViewOperation {
+  function bind([id, handle]: [ClassicOperationId, ClassicHandler]): ViewOperation {
+    const { method, path, body }: ClassicOperation = classicOperations[id];
     return {
-      ...{ operationId, method, path },
+      ...{ operationId: `classic.${version}.${id}`, method, path },
       ...(body !== undefined && { bytesMax: body === 'file' ? UPLOAD_BYTES_MAX : BODY_BYTES_MAX }),
       async handle(request) {
         try {
-          return withCors(await handle(request, new ClassicStore(deployment, sandboxOf(request))));
+          const response = await handle(request, new ClassicStore(deployment, sandboxOf(request)));
+          return encode(request, format, response);
         } catch (error) {
-          return withCors(respondToError(request, error));
+          if (error instanceof InputError) return encode(request, format, respondToInputError(error));
+          throw error;
         }
       },
     };
   }
 
   return {
-    operations: [...operations, ...documentsOf(version, prefix)],
+    operations: [...served.map(bind), ...documentsOf(version, prefix)],
     chunked: true,
     authenticate: request => visitors.authenticate(request),
-    problemResponse: (error, request) => withCors(respondToProblem(error, request)),
+    problemResponse: (error, request) => encode(request, format, respondToProblem(error, request)),
   };
 }
-
-/** Adds the headers that every response of the original has. */
-function withCors(response: ViewResponse): ViewResponse {
-  return { ...response, headers: [...(response.headers ?? []), ...cors] };
-}
-
-const cors = [
-  ...['Access-Control-Allow-Methods', 'GET, POST, DELETE, PUT'],
-  ...['Access-Control-Allow-Headers', 'Content-Type, api_key, Authorization'],
-];
 
 /** Returns the sandbox of the account, or the one with the name that the request sends, or that of the network. */
 function sandboxOf({ caller, visitor, header }: AdmittedViewRequest): ClassicSandbox {

@@ -1,4 +1,4 @@
-import { type ClassicShape, type Item, type MemberType, Misfit } from './shapes.ts';
+import { type ClassicShape, type Item, type MemberType, MismatchError } from './shapes.ts';
 
 /** An element: its children, or its text. */
 interface XmlElement {
@@ -6,9 +6,6 @@ interface XmlElement {
   readonly children: XmlElement[];
   text: string;
 }
-
-/** A body that is not XML, or that uses more of XML than a document of this interface needs. */
-export class XmlError extends Error {}
 
 /** More than the deepest document has: a list, a pet, its tags, a tag and its name. */
 const DEPTH_MAX = 8;
@@ -20,9 +17,9 @@ const MARKUP =
   /<!--(?:(?!--).)*-->|<!\[CDATA\[(?<data>.*?)\]\]>|<\/(?<end>[\w:.-]+)\s*>|<(?<start>[A-Za-z_][\w:.-]*)(?:\s+[\w:.-]+\s*=\s*(?:"[^"<]*"|'[^'<]*'))*\s*(?<empty>\/?)>|(?<text>[^<]+)/gsy;
 
 /**
- * Parses a document without a document type: no entities but the five of XML, no processing instructions; attributes
- * are ignored. Runs in linear time.
- * @throws {XmlError}
+ * Parses an XML document in linear time. Ignores attributes. Rejects document types, processing instructions, and
+ * entities other than the five of XML.
+ * @throws {SyntaxError}
  */
 function parseXml(text: string): XmlElement {
   const root: XmlElement = { name: '', children: [], text: '' };
@@ -35,7 +32,7 @@ function parseXml(text: string): XmlElement {
   }
   const [element] = root.children;
   if (end !== body.length || open.length !== 1 || root.children.length !== 1 || root.text.trim() !== '') {
-    throw new XmlError();
+    throw new SyntaxError();
   }
   return element!;
 }
@@ -49,9 +46,9 @@ function addMarkup(open: XmlElement[], { data, end, start, empty, text }: Markup
     parent.children.push(element);
     if (empty !== '') return;
     open.push(element);
-    if (open.length > DEPTH_MAX) throw new XmlError();
+    if (open.length > DEPTH_MAX) throw new SyntaxError();
   } else if (end !== undefined) {
-    if (open.length === 1 || parent.name !== localName(end)) throw new XmlError();
+    if (open.length === 1 || parent.name !== localName(end)) throw new SyntaxError();
     open.pop();
   } else if (data !== undefined) parent.text += data;
   else if (text !== undefined) parent.text += decode(text);
@@ -66,26 +63,26 @@ function decode(text: string): string {
     const [, name, decimal, hex] = /^(?:([a-z]+)|#(\d{1,7})|#x([\dA-Fa-f]{1,6}));$/.exec(reference) ?? [];
     if (name !== undefined && Object.hasOwn(entities, name)) return entities[name]!;
     const code = decimal !== undefined ? Number(decimal) : hex !== undefined ? Number.parseInt(hex, 16) : 0;
-    if (code === 0 || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) throw new XmlError();
+    if (code === 0 || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) throw new SyntaxError();
     return String.fromCodePoint(code);
   });
 }
 
 /**
  * Returns the object that an XML document of a shape contains, with texts as members.
- * @throws {XmlError} if it is not XML
+ * @throws {SyntaxError} if it is not XML
  */
 export function parseItem(shape: ClassicShape, text: string): Item {
   return itemOf(shape, parseXml(text));
 }
 
-/** Returns the objects that an XML list contains. @throws {XmlError} */
+/** Returns the objects that an XML list contains. @throws {SyntaxError} */
 export function parseItems(shape: ClassicShape, text: string): Item[] {
   return parseXml(text).children.map(child => itemOf(shape, child));
 }
 
 function itemOf({ members }: ClassicShape, { children, text }: XmlElement): Item {
-  if (text.trim() !== '') throw new Misfit();
+  if (text.trim() !== '') throw new MismatchError();
   const item: Item = {};
   for (const child of children) {
     if (Object.hasOwn(members, child.name)) item[child.name] = memberOf(members[child.name]!, child);
@@ -95,7 +92,7 @@ function itemOf({ members }: ClassicShape, { children, text }: XmlElement): Item
 
 function memberOf(type: MemberType, element: XmlElement): unknown {
   if (typeof type === 'string') {
-    if (element.children.length > 0) throw new Misfit();
+    if (element.children.length > 0) throw new MismatchError();
     return element.text;
   }
   if ('members' in type) return itemOf(type, element);
