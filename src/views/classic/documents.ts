@@ -1,5 +1,10 @@
 import type { ViewOperation, ViewRequest } from '../../lib/http/server/view.ts';
-import { type ClassicOperation, type ClassicVersion, classicOperations, onlyInV2 } from './operations.ts';
+import {
+  type ClassicOperation,
+  type ClassicOperationId,
+  type ClassicVersion,
+  classicOperations,
+} from './operations.ts';
 import { JSON_TYPE } from './responses.ts';
 import { type ClassicShape, type MemberType, shapes } from './shapes.ts';
 
@@ -9,21 +14,25 @@ const info = {
     'An interface that is compatible with the sample API of Swagger. Its documents are in a sandbox of the caller, and last a day. This service has no connection to SmartBear Software or swagger.io.',
 };
 const media = [JSON_TYPE, 'application/xml'];
+const securitySchemes = { api_key: { type: 'apiKey', name: 'api_key', in: 'header' } };
 
-/** Returns the operations that serve the documents of a version. @param prefix of its paths */
-export function documentsOf(version: ClassicVersion, prefix: string): readonly ViewOperation[] {
+/** Returns the operations that serve the documents of a version. @param served the operations that it has */
+export function documentsOf(
+  version: ClassicVersion,
+  prefix: string,
+  served: readonly ClassicOperationId[],
+): readonly ViewOperation[] {
   const document = version === 'v2' ? swaggerOf : openApiOf;
   const serve = (path: string, contentType: string, format: (value: unknown) => string): ViewOperation => ({
     ...{ method: 'GET', path, operationId: `classic.${version}.getDocument` },
-    handle: request => ({ status: 200, contentType, bytes: format(document(request, prefix)) }),
+    handle: request => ({ status: 200, contentType, bytes: format(document(request, prefix, served)) }),
   });
-  const json = (value: unknown) => JSON.stringify(value);
-  if (version === 'v2') return [serve('/swagger.json', JSON_TYPE, json)];
-  return [serve('/openapi.json', JSON_TYPE, json), serve('/openapi.yaml', 'application/yaml', formatYaml)];
+  if (version === 'v2') return [serve('/swagger.json', JSON_TYPE, JSON.stringify)];
+  return [serve('/openapi.json', JSON_TYPE, JSON.stringify), serve('/openapi.yaml', 'application/yaml', formatYaml)];
 }
 
 /** Returns the document in Swagger 2.0. */
-function swaggerOf({ publicUrl }: ViewRequest, prefix: string): unknown {
+function swaggerOf({ publicUrl }: ViewRequest, prefix: string, served: readonly ClassicOperationId[]): unknown {
   const { protocol, host, pathname } = new URL(publicUrl);
   const schemas = schemasOf('#/definitions/');
   return {
@@ -31,8 +40,8 @@ function swaggerOf({ publicUrl }: ViewRequest, prefix: string): unknown {
     info: { ...info, version: '1.0.7' },
     ...{ host, basePath: pathname.replace(/\/$/, '') + prefix, schemes: [protocol.slice(0, -1)] },
     ...{ consumes: media, produces: media },
-    securityDefinitions: { api_key: { type: 'apiKey', name: 'api_key', in: 'header' } },
-    paths: pathsOf('v2', operation => ({
+    securityDefinitions: securitySchemes,
+    paths: pathsOf(served, operation => ({
       ...(consumed[operation.body ?? ''] && { consumes: consumed[operation.body!] }),
       parameters: [...parametersOf(operation, schema => schema), ...swaggerBodyOf(operation, schemas.of)],
       responses: { 200: { description: 'Success', schema: schemas.of(v2ResultOf(operation)) } },
@@ -41,7 +50,7 @@ function swaggerOf({ publicUrl }: ViewRequest, prefix: string): unknown {
   };
 }
 
-/** Returns what version 2 returns: messages for users, forms and files. */
+/** Returns the name of the shape of a successful response in version 2: a message for users, forms and files. */
 function v2ResultOf({ method, body, returns }: ClassicOperation): string {
   const isMessage =
     returns === undefined || body === 'form' || body === 'file' || (method !== 'GET' && returns.startsWith('User'));
@@ -55,50 +64,45 @@ const consumed: Readonly<Record<string, readonly string[]>> = {
 
 function swaggerBodyOf({ body }: ClassicOperation, schemaOf: SchemaOf): object[] {
   if (body === undefined) return [];
-  if (body === 'form') return ['name', 'status'].map(name => ({ name, in: 'formData', type: 'string' }));
-  if (body === 'file') {
-    return [
-      { name: 'additionalMetadata', in: 'formData', type: 'string' },
-      { name: 'file', in: 'formData', type: 'file' },
-    ];
-  }
-  return [{ name: 'body', in: 'body', required: true, schema: schemaOf(body) }];
+  const texts = formFields[body]?.map(name => ({ name, in: 'formData', ...text }));
+  if (texts === undefined) return [{ name: 'body', in: 'body', required: true, schema: schemaOf(body) }];
+  return body === 'form' ? texts : [...texts, { name: 'file', in: 'formData', type: 'file' }];
 }
 
+/** The texts of forms, which are query parameters in version 3. */
+const formFields: Readonly<Record<string, readonly string[]>> = {
+  form: ['name', 'status'],
+  file: ['additionalMetadata'],
+};
+
+const binary = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } };
+
 /** Returns the document in OpenAPI 3.0. */
-function openApiOf({ publicUrl }: ViewRequest, prefix: string): unknown {
+function openApiOf({ publicUrl }: ViewRequest, prefix: string, served: readonly ClassicOperationId[]): unknown {
   const schemas = schemasOf('#/components/schemas/');
   const contentOf = (name: string) => Object.fromEntries(media.map(type => [type, { schema: schemas.of(name) }]));
   return {
     openapi: '3.0.4',
     info: { ...info, version: '1.0.27' },
     servers: [{ url: publicUrl + prefix }],
-    paths: pathsOf('v3', operation => {
-      const { body, returns } = operation;
-      const file = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } };
-      const more = body === 'form' ? ['name', 'status'] : body === 'file' ? ['additionalMetadata'] : [];
-      const query = [...(operation.query ?? []), ...more];
+    paths: pathsOf(served, operation => {
+      const { body = '', returns, query = formFields[body] ?? [] } = operation;
+      const content = body === 'file' ? binary : contentOf(body);
       return {
         parameters: parametersOf({ ...operation, query }, schema => ({ schema })),
-        ...(body !== undefined &&
-          body !== 'form' && {
-            requestBody: { required: true, content: body === 'file' ? file : contentOf(body) },
-          }),
+        ...(body !== '' && body !== 'form' && { requestBody: { required: true, content } }),
         responses: { 200: { description: 'Success', ...(returns && { content: contentOf(returns) }) } },
       };
     }),
-    components: {
-      schemas: schemas.all,
-      securitySchemes: { api_key: { type: 'apiKey', name: 'api_key', in: 'header' } },
-    },
+    components: { schemas: schemas.all, securitySchemes },
   };
 }
 
 /** Returns the operations by path and method. */
-function pathsOf(version: ClassicVersion, describe: (operation: ClassicOperation) => object): object {
+function pathsOf(served: readonly ClassicOperationId[], describe: (operation: ClassicOperation) => object): object {
   const paths: Record<string, Record<string, object>> = {};
-  for (const [operationId, operation] of Object.entries<ClassicOperation>(classicOperations)) {
-    if (version === 'v3' && (onlyInV2 as readonly string[]).includes(operationId)) continue;
+  for (const operationId of served) {
+    const operation = classicOperations[operationId];
     const { path, method, summary } = operation;
     paths[path] ??= {};
     paths[path][method.toLowerCase()] = { tags: [path.split('/')[1]], summary, operationId, ...describe(operation) };
@@ -106,18 +110,12 @@ function pathsOf(version: ClassicVersion, describe: (operation: ClassicOperation
   return paths;
 }
 
-/** Returns the path and query parameters of an operation. @param typed where the version puts the type */
+/** Returns the path and query parameters of an operation. @param typed puts a type where the version has it */
 function parametersOf({ path, query = [] }: ClassicOperation, typed: (schema: object) => object): object[] {
   const inPath = path.match(/(?<=\{)\w+/g) ?? [];
-  const number = { type: 'integer', format: 'int64' };
   return [
-    ...inPath.map(name => ({
-      name,
-      in: 'path',
-      required: true,
-      ...typed(name === 'username' ? { type: 'string' } : number),
-    })),
-    ...query.map(name => ({ name, in: 'query', ...typed({ type: 'string' }) })),
+    ...inPath.map(name => ({ name, in: 'path', required: true, ...typed(name === 'username' ? text : long) })),
+    ...query.map(name => ({ name, in: 'query', ...typed(text) })),
   ];
 }
 
@@ -148,13 +146,14 @@ function schemasOf(prefix: string): { readonly all: object; readonly of: SchemaO
 }
 
 const long = { type: 'integer', format: 'int64' };
+const text = { type: 'string' };
 
 const scalarTypes: Readonly<Record<Extract<MemberType, string>, object>> = {
   id: long,
   long,
   int: { type: 'integer', format: 'int32' },
   boolean: { type: 'boolean' },
-  text: { type: 'string' },
+  text,
   date: { type: 'string', format: 'date-time' },
 };
 

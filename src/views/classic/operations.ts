@@ -41,17 +41,11 @@ export const classicOperations = {
     returns: 'Pet',
   },
   getInventory: {
-    method: 'GET',
-    path: '/store/inventory',
-    summary: 'Returns numbers by status.',
-    returns: 'Inventory',
+    ...{ method: 'GET', path: '/store/inventory', summary: 'Returns numbers by status.', returns: 'Inventory' },
   },
   placeOrder: { method: 'POST', path: '/store/order', summary: 'Places an order.', body: 'Order', returns: 'Order' },
   getOrderById: {
-    method: 'GET',
-    path: '/store/order/{orderId}',
-    summary: 'Finds an order by its id.',
-    returns: 'Order',
+    ...{ method: 'GET', path: '/store/order/{orderId}', summary: 'Finds an order by its id.', returns: 'Order' },
   },
   deleteOrder: { method: 'DELETE', path: '/store/order/{orderId}', summary: 'Deletes an order.' },
   createUser: { method: 'POST', path: '/user', summary: 'Creates a user.', body: 'User', returns: 'User' },
@@ -59,9 +53,7 @@ export const classicOperations = {
   createUsersWithListInput: {
     ...{ method: 'POST', path: '/user/createWithList', summary: lists, body: 'Users', returns: 'Users' },
   },
-  loginUser: {
-    ...{ method: 'GET', path: '/user/login', summary: 'Logs a user in.', query: ['username', 'password'] },
-  },
+  loginUser: { method: 'GET', path: '/user/login', summary: 'Logs a user in.', query: ['username', 'password'] },
   logoutUser: { method: 'GET', path: '/user/logout', summary: 'Logs the user out.' },
   getUserByName: { method: 'GET', path: '/user/{username}', summary: 'Finds a user by name.', returns: 'User' },
   updateUser: { method: 'PUT', path: '/user/{username}', summary: 'Updates a user.', body: 'User', returns: 'User' },
@@ -69,6 +61,3 @@ export const classicOperations = {
 } as const satisfies Readonly<Record<string, ClassicOperation>>;
 
 export type ClassicOperationId = keyof typeof classicOperations;
-
-/** The operations of version 2 that version 3 lacks. */
-export const onlyInV2: readonly ClassicOperationId[] = ['createUsersWithArrayInput'];

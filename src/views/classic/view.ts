@@ -24,6 +24,7 @@ export function classicView(version: ClassicVersion, prefix: string, deps: Class
   const { format, handlers, respondToInputError, respondToProblem } = version === 'v2' ? v2 : v3;
   const visitors = new Visitors(deps);
   const served = Object.entries(handlers) as [ClassicOperationId, ClassicHandler][];
+  const ids = served.map(([id]) => id);
 
   function bind([id, handle]: [ClassicOperationId, ClassicHandler]): ViewOperation {
     const { method, path, body }: ClassicOperation = classicOperations[id];
@@ -43,7 +44,7 @@ export function classicView(version: ClassicVersion, prefix: string, deps: Class
   }
 
   return {
-    operations: [...served.map(bind), ...documentsOf(version, prefix)],
+    operations: [...served.map(bind), ...documentsOf(version, prefix, ids)],
     chunked: true,
     authenticate: request => visitors.authenticate(request),
     problemResponse: (error, request) => encode(request, format, respondToProblem(error, request)),
