@@ -64,7 +64,9 @@ export function respondToProblem({ code, status, message: text }: Problem, reque
 
 /** Returns the item, with a new id if the client chose none. */
 function withId(item: Item): Item {
-  return ((item['id'] ?? 0n) as bigint) < 1n ? { ...item, id: newId() } : item;
+  const { id, ...others } = item;
+  // The id is the first member also if the client sent none.
+  return ((id ?? 0n) as bigint) < 1n ? { id: newId(), ...others } : item;
 }
 
 function found(shape: ClassicShape, value: Item | undefined): ClassicResponse {
