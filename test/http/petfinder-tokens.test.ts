@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { suspendAccount } from '../../src/access/accounts/accounts.ts';
 import { revokeKey, rotateKey } from '../../src/access/keys/keys.ts';
 import { testClock } from '../../src/lib/clock.ts';
+import { DAY_MS } from '../../src/lib/time.ts';
 import { overEachEngine } from '../support/engines-over-http.ts';
 import { askForToken, petfinderClient, petfinderUrl } from '../support/petfinder.ts';
 import { assertApiResponse, type SendOptions, send, serve, type TestService } from '../support/serving.ts';
@@ -146,6 +147,7 @@ overEachEngine(engine => {
       const ends: Record<string, [number, (key: { id: string; accountId: number }) => Promise<unknown>]> = {
         revoked: [401, ({ id }) => database().write(tx => revokeKey(tx, id))],
         rotated: [401, ({ id }) => database().write(tx => rotateKey(tx, id, 0))],
+        'rotated with an overlap': [401, ({ id }) => database().write(tx => rotateKey(tx, id, DAY_MS))],
         suspended: [403, ({ accountId }) => database().write(tx => suspendAccount(tx, accountId))],
       };
       for (const [name, [status, end]] of Object.entries(ends)) {
@@ -156,6 +158,15 @@ overEachEngine(engine => {
         // On PostgreSQL, a node learns of it within a second.
         if (engine.name === 'postgres') await waitUntil(async () => (await statusOf(token)) !== 200);
         assert.equal(await statusOf(token), status, name);
+      }
+    });
+
+    it('is issued for both keys during the overlap of a rotation', async () => {
+      const key = await service.newKey();
+      const { issued } = await database().write(tx => rotateKey(tx, key.id, DAY_MS));
+      for (const one of [key, issued]) {
+        const { token } = await petfinderClient(service.urls, one);
+        assert.equal(await statusOf(token), 200);
       }
     });
 

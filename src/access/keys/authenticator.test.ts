@@ -40,7 +40,7 @@ onEachEngine(engine => {
         codeOf(await authenticator.authenticate({ authorization: `Bearer ${token}`, address: () => address })),
       prove: async (id: string, token: string, address = '192.0.2.1', by = authenticator) =>
         codeOf(
-          await by.authenticateBy({ authorization: undefined, address: () => address }, id, hash =>
+          await by.authenticateBy({ authorization: undefined, address: () => address }, id, ({ hash }) =>
             matchesHash(token, hash),
           ),
         ),

@@ -79,16 +79,16 @@ export class KeyAuthenticator implements Authenticator {
 
   /**
    * Authenticates a request that proves its key by other means than the key's token, and counts it.
-   * @param proves reports whether the request proves a key with this stored hash
+   * @param proves reports whether the request proves this key
    */
   authenticateBy(
     credentials: Credentials,
     keyId: string,
-    proves: (hash: Buffer) => boolean,
+    proves: (key: CachedKey) => boolean,
   ): MaybePromise<AuthenticationResult> {
     const { keys, limiter, deployments } = this.#options;
     const verify = (key: CachedKey | undefined) => {
-      if (key === undefined || !proves(key.hash))
+      if (key === undefined || !proves(key))
         return this.#reject(credentials, 'invalid_api_key', undefined, key?.caller);
       const isServed = (deployments as readonly string[]).includes(key.caller.deployment);
       return isServed ? this.#admit(credentials, key) : this.#reject(credentials, 'wrong_deployment');
@@ -98,9 +98,14 @@ export class KeyAuthenticator implements Authenticator {
   }
 
   async uncount(caller: Caller, countedAt: number): Promise<readonly string[]> {
-    const key = await this.#options.keys.find(caller.keyId);
-    if (key === undefined) throw new Error(`The key ${caller.keyId} was deleted.`);
-    return (await this.#options.limiter.uncount(key, countedAt)).headers;
+    return (await this.#options.limiter.uncount(await this.keyOf(caller), countedAt)).headers;
+  }
+
+  /** Returns the key of an authenticated caller. */
+  async keyOf({ keyId }: Pick<Caller, 'keyId'>): Promise<CachedKey> {
+    const key = await this.#options.keys.find(keyId);
+    if (key === undefined) throw new Error(`The key ${keyId} was deleted.`);
+    return key;
   }
 
   isStillAuthorized(caller: Caller, scope?: string): MaybePromise<boolean> {

@@ -16,6 +16,8 @@ export interface CachedKey extends CountedCaller {
   /** The bytes of the stored hash, as text. */
   readonly hash: Buffer;
   readonly revoked: boolean;
+  /** The key that replaced it when it was rotated; null if none did. */
+  readonly replacedBy: string | null;
   /** Whether its account is suspended. */
   readonly suspended: boolean;
   /** Milliseconds since the Unix epoch; infinity if the key does not expire. */
@@ -137,6 +139,7 @@ function cachedKeyOf(row: KeyWithAccount, sandboxPerMinute: number): CachedKey {
     ...(row.sandbox === 1 ? sandboxSubjectsOf(row, sandboxPerMinute) : subjectsOf(row)),
     hash: Buffer.from(row.hash, 'latin1'),
     revoked: row.revoked_at !== null,
+    replacedBy: row.replaced_by,
     suspended: row.suspended_at !== null,
     expiresAt: row.expires_at ?? Number.POSITIVE_INFINITY,
     networks: row.networks === null ? undefined : parseNetworks(row.networks.split(' ')),

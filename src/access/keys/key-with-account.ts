@@ -26,6 +26,7 @@ const selectWithAccount = (db: Kysely<Tables>) =>
       'keys.scopes',
       'keys.expires_at',
       'keys.revoked_at',
+      'keys.replaced_by',
       'keys.networks',
       'keys.per_minute as key_per_minute',
       'keys.per_day as key_per_day',

@@ -329,6 +329,7 @@ onEachEngine(engine => {
         scopes: '*',
         expires_at: null,
         revoked_at: null,
+        replaced_by: null,
         admin: 0,
         plan: 'pro',
         per_minute: null,

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { KeyAuthenticator } from '../../access/keys/authenticator.ts';
-import { hashToken, parseToken } from '../../access/keys/token.ts';
+import type { CachedKey } from '../../access/keys/key-cache.ts';
+import { parseToken } from '../../access/keys/token.ts';
 import { countedAddress } from '../../access/limits/address.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { equalsInConstantTime } from '../../lib/constant-time.ts';
@@ -24,7 +25,8 @@ interface TokenDeps {
 
 /**
  * The access tokens of a view: `KEY.EXPIRY.SIGNATURE`. A token is not stored. Its signature is an HMAC with the stored
- * hash of the key, and every request reads the key, so that a token ends with its key. It has no scope but `pets:read`.
+ * hash of the key, and every request reads the key, so that a token ends with its key. Rotation changes the signature: it
+ * ends the tokens of the old key, which can issue others while it still works. A token has no scope but `pets:read`.
  */
 export class AccessTokens {
   readonly #authenticator: KeyAuthenticator;
@@ -41,7 +43,7 @@ export class AccessTokens {
     const [, content, keyId, expiry, signature] = tokenPattern.exec(header('authorization') ?? '') ?? [];
     const isCurrent = content !== undefined && Number(expiry) * 1000 > this.#clock.now();
     if (!isCurrent) return this.#authenticator.authenticate({ authorization: undefined, address });
-    const isSigned = (hash: Buffer) => equalsInConstantTime(signatureOf(content, hash), signature!);
+    const isSigned = (key: CachedKey) => equalsInConstantTime(signatureOf(content, key), signature!);
     const result = await this.#authenticator.authenticateBy({ authorization: undefined, address }, keyId!, isSigned);
     if (!result.authenticated) return result;
     const scopes = new Set([SCOPE].filter(scope => result.caller.scopes.has(scope)));
@@ -63,12 +65,12 @@ export class AccessTokens {
     const authorization = parseToken(secret)?.id === id ? `Bearer ${secret}` : undefined;
     const { address } = request;
     const result = await this.#authenticator.authenticate({ authorization, address });
-    const { keyId } = request.identify(result);
+    const caller = request.identify(result);
     if (grantType === undefined) throw grantProblem('required', 'grant_type is required.');
     if (grantType !== 'client_credentials')
       throw grantProblem('invalid_value', 'grant_type must be client_credentials.');
-    const content = `${keyId}.${Math.floor(this.#clock.now() / 1000) + EXPIRES_SECONDS}`;
-    const token = `${content}.${signatureOf(content, Buffer.from(hashToken(secret), 'latin1'))}`;
+    const content = `${caller.keyId}.${Math.floor(this.#clock.now() / 1000) + EXPIRES_SECONDS}`;
+    const token = `${content}.${signatureOf(content, await this.#authenticator.keyOf(caller))}`;
     return {
       status: 200,
       bytes: JSON.stringify({ token_type: 'Bearer', expires_in: EXPIRES_SECONDS, access_token: token }),
@@ -78,8 +80,8 @@ export class AccessTokens {
 
 const tokenPattern = /^bearer +(([0-9A-Za-z]{12})\.(\d{10,11}))\.([\w-]{43}) *$/i;
 
-function signatureOf(content: string, hash: Buffer): string {
-  return createHmac('sha256', hash).update(`petfinder ${content}`).digest('base64url');
+function signatureOf(content: string, { hash, replacedBy }: CachedKey): string {
+  return createHmac('sha256', hash).update(`petfinder ${content} ${replacedBy}`).digest('base64url');
 }
 
 function grantProblem(code: string, message: string): Problem {
