@@ -3,6 +3,7 @@ import type { Problem } from '../../lib/http/problem.ts';
 import type { HttpView, ViewRequest } from '../../lib/http/server/view.ts';
 import type { AddressName, Config } from '../../model/config.ts';
 import { problem } from '../../model/errors.ts';
+import { MCP_PATH } from '../urls.ts';
 import { problemMessage, respond } from './protocol.ts';
 
 /** The parts of a process that the MCP server uses. */
@@ -25,7 +26,7 @@ export function mcpView(deps: McpDeps): HttpView {
     operations: [
       { operationId: 'mcp.request', method: 'POST', path: '', bytesMax: MESSAGE_BYTES_MAX, handle: respond },
     ],
-    refuse: request => refusalOf(deps, request),
+    refuse: request => refusalOf(deps, request) ?? methodRefusalOf(request),
     problemResponse: problemMessage,
   };
 }
@@ -45,6 +46,13 @@ function refusalOf({ config, knownUrlOf }: McpDeps, { header, publicUrl }: ViewR
     return problem('origin_not_allowed', 'The Host header does not name this server.');
   }
   return undefined;
+}
+
+/** Rejects other methods also without a key: clients take 405, not 401, as the sign that there is no stream. */
+function methodRefusalOf({ method, path, header }: ViewRequest): Problem | undefined {
+  const isOther = !['POST', 'OPTIONS'].includes(method) && path.replace(/\/$/, '') === MCP_PATH;
+  if (!isOther || header('authorization') !== undefined) return undefined;
+  return problem('method_not_allowed', undefined, { headers: ['Allow', 'POST'] });
 }
 
 /** Reports whether a host name or an address, with or without brackets, leads to this machine only. */
