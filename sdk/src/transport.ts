@@ -104,8 +104,8 @@ export class Transport {
       if (!(outcome instanceof PetstoreError)) return outcome;
       const { status, retryAfter = 0 } = outcome;
       if (status === 429) this.#holdBack(outcome, retryAfter);
+      if (isTemporary(outcome) && retryAfter > maxWait) throw rateLimited(outcome, retryAfter);
       if (tries >= triesMax || !isTemporary(outcome)) throw outcome;
-      if (retryAfter > maxWait) throw rateLimited(outcome, retryAfter);
       await this.#sleep(retryAfter * 1000, tries, signal);
     }
   }

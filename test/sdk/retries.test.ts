@@ -193,6 +193,14 @@ describe('retries', () => {
     });
   }
 
+  test('fail with that error also if the call is not repeated', async t => {
+    const { store } = await start(t, [refuse(503, 'overloaded', 61), refuse(503, 'overloaded', 61)]);
+    for (const options of [{ idempotencyKey: null }, { maxRetries: 0 }]) {
+      const error = await failure(store.createPet({ name: 'Mia', categoryId: 2 }, options));
+      assert.ok(error instanceof RateLimitError && error.retryAfter === 61, JSON.stringify(options));
+    }
+  });
+
   test('wait as long as maxWait of the client or the call allows', async t => {
     const { store, seen } = await start(t, [refuse(503, 'overloaded', 61), ok], { maxWait: 61 });
     await store.getPet(1);
