@@ -390,6 +390,8 @@ overEachEngine(engine => {
       assert.deepEqual([none.isError, none.value.code], [true, 'invalid_parameter']);
     });
 
+    const bytesOf = ({ body }: Reply) => Buffer.byteLength(JSON.stringify(body.result));
+
     it('limits results to 25 KB and says what it left out', async () => {
       const tag = 'mcp-large';
       for (let n = 0; n < 40; n++)
@@ -398,8 +400,8 @@ overEachEngine(engine => {
       let cursor: string | undefined;
       let cut = 0;
       do {
-        const { value, content } = await call('search_pets', { q: tag, ...(cursor && { cursor }) });
-        assert.ok(Buffer.byteLength(content[0].text) <= RESULT_BYTES_MAX);
+        const { value, reply } = await call('search_pets', { q: tag, ...(cursor && { cursor }) });
+        assert.ok(bytesOf(reply) <= RESULT_BYTES_MAX);
         if ('leftOut' in value) cut++;
         found.push(...value.items.map((item: { id: number }) => item.id));
         cursor = value.nextCursor;
@@ -407,9 +409,9 @@ overEachEngine(engine => {
       assert.equal(new Set(found).size, 40);
       assert.ok(cut > 0);
       const petId = await newPet({ description: '🐈'.repeat(10_000) });
-      const { value, content } = await call('get_pet', { petId });
+      const { value, reply } = await call('get_pet', { petId });
       assert.deepEqual([value.leftOut, value.description, value.name], [['description'], undefined, 'Minka']);
-      assert.ok(Buffer.byteLength(content[0].text) <= RESULT_BYTES_MAX);
+      assert.ok(bytesOf(reply) <= RESULT_BYTES_MAX);
     });
 
     it('holds, orders and cancels for the account, once for each idempotency key', async () => {
@@ -440,6 +442,9 @@ overEachEngine(engine => {
       assert.match((await call('explain_error', { code: 'pet_reservd' })).value.message, /did you mean pet_reserved\?/);
       await service.app.usage.write();
       assert.ok((await call('get_usage', { interval: 'day' })).value.total.requests > 0);
+      const [from, to] = ['2026-11-15T00:00:00Z', '2026-11-23T00:00:00Z'];
+      const long = (await call('get_usage', { from, to })).value;
+      assert.deepEqual([long.leftOut, long.total.requests > 0], [['buckets'], true]);
     });
 
     it('appears in the logs by tool, without what was sent', async () => {

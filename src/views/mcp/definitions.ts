@@ -121,7 +121,7 @@ export const definitions: Readonly<Record<string, ToolDefinition>> = {
   },
   get_usage: {
     operationId: 'getUsage',
-    description: 'Count the requests of the own account by hour or day and by key.',
+    description: 'Count the requests of the own account by hour or day and by key. Long ranges have totals only.',
     input: { interval: 'The length of a bucket.', from: 'RFC 3339.', to: 'RFC 3339.', keyId: 'Only this key.' },
     effect: 'reads',
   },

@@ -10,9 +10,9 @@ export interface ToolResult {
   readonly code?: string;
 }
 
-/** The largest value of a result, in bytes of JSON. */
+/** The largest result, in bytes of JSON. */
 export const RESULT_BYTES_MAX = 25 * 1024;
-/** The part of it that is left for the notes about what was left out, and for the cursor. */
+/** The part of it that is left for everything but the items or members of its value. */
 const NOTES_BYTES = 5 * 1024;
 const ITEMS_BYTES_MAX = RESULT_BYTES_MAX - NOTES_BYTES;
 
@@ -56,6 +56,8 @@ export function fitted(value: Readonly<Record<string, unknown>>): Readonly<Recor
   return leftOut.length === 0 ? value : { ...kept, leftOut };
 }
 
+/** Returns the bytes of a part of a value in a result, where it stands twice. */
 function bytesOf(value: unknown): number {
-  return Buffer.byteLength(JSON.stringify(value) ?? '');
+  const text = JSON.stringify(value) ?? '';
+  return Buffer.byteLength(text) + Buffer.byteLength(JSON.stringify(text));
 }
