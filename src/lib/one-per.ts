@@ -15,7 +15,7 @@ export function memoize<Value>(read: () => Promise<Value>): () => Promise<Value>
 /**
  * Returns a function that creates one value per key at its first use, and keeps the value as long as the key exists.
  */
-export function onePer<Key extends object, Value>(create: () => Value): (key: Key) => Value {
+export function onePer<Key extends object, Value>(create: (key: Key) => Value): (key: Key) => Value {
   const values = new WeakMap<Key, Value>();
   return key => values.getOrInsertComputed(key, create);
 }

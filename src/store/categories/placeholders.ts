@@ -1,3 +1,4 @@
+import { onePer } from '../../lib/one-per.ts';
 import { StorageError } from '../../lib/storage/database.ts';
 import { record } from '../../model/log/log.ts';
 import { type Params, query, type Transaction } from '../../model/schema.ts';
@@ -50,11 +51,18 @@ export async function ensureCategory(
   throw new StorageError('unavailable', `Category ${id} is created and deleted again and again.`);
 }
 
+/** Reports whether a category exists. If so, it exists until the transaction ends. */
 async function exists(tx: Transaction, id: number): Promise<boolean> {
+  const locked = lockedIn(tx);
+  if (locked.has(id)) return true;
   const found = await tx.first(lockedCategory, { id });
   tx.refreshNow();
+  if (found !== undefined) locked.add(id);
   return found !== undefined;
 }
+
+/** The categories that a transaction has locked. */
+const lockedIn = onePer<Transaction, Set<number>>(() => new Set());
 
 const NO_VALUES = { breeds: null, colors: null };
 

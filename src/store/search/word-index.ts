@@ -1,5 +1,5 @@
 import { batchJob } from '../../lib/jobs/batch-job.ts';
-import { onePerVersion } from '../../lib/one-per.ts';
+import { onePer, onePerVersion } from '../../lib/one-per.ts';
 import { factNamed, lockedFact, storeFact } from '../../model/facts.ts';
 import {
   type CounterSums,
@@ -27,12 +27,15 @@ export async function updateWords(
 ): Promise<void> {
   if (before !== undefined && after !== undefined && searchedColumns.every(key => before[key] === after[key])) return;
   const hasDescription = !!before?.description || !!after?.description;
-  const described = hasDescription && (await tx.first(sharedFact, { name: DESCRIBED }))?.value === ON;
+  const described = hasDescription && (await describedIn(tx));
   for (const [pet, by] of [[before, -1] as const, [after, 1] as const]) {
     if (pet === undefined) continue;
     for (const word of wordsOf(pet, described).keys()) tx.increment(petWords, `${word} ${pet.id}`, by);
   }
 }
+
+/** Returns whether the index includes the words of descriptions, which no other transaction changes until this one ends. */
+const describedIn = onePer(async (tx: Transaction) => (await tx.first(sharedFact, { name: DESCRIBED }))?.value === ON);
 
 const searchedColumns = ['name', 'breeds', 'colors', 'tags', 'description'] as const;
 
