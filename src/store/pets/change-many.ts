@@ -5,7 +5,8 @@ import type { PetPatch } from '../../model/pet.ts';
 import type { Database, Transaction } from '../../model/schema.ts';
 import type { NewCategories } from '../categories/bound.ts';
 import type { LockedPet } from './change.ts';
-import { deletePet, updatePet } from './pets.ts';
+import { lockPets } from './lock.ts';
+import { deleteLockedPet, updateLockedPet } from './pets.ts';
 
 /** The number of pets that one transaction changes, few enough not to delay others. */
 const PETS_PER_TRANSACTION = 25;
@@ -24,8 +25,8 @@ export interface ManyChanges {
   readonly refused: readonly RefusedPet[];
 }
 
-/** A change of one of several pets. Returns false if the pet is as wanted already. Rejects a pet before any write. */
-type ChangeOne = (tx: Transaction, id: number) => Promise<boolean>;
+/** A change of one of several locked pets. Returns false if the pet is as wanted already. Rejects a pet before any write. */
+type ChangeOne = (tx: Transaction, pet: LockedPet) => Promise<boolean>;
 
 /**
  * Changes pets one after the other, 25 in a transaction. A pet that is rejected stays as it is; the others change.
@@ -52,10 +53,12 @@ export async function changePets(
 }
 
 async function resultsOf(tx: Transaction, ids: readonly number[], change: ChangeOne) {
+  const pets = new Map((await lockPets(tx, ids)).map(pet => [pet.id, pet]));
   const results: (boolean | RefusedPet)[] = [];
   for (const id of ids) {
+    const pet = pets.get(id);
     try {
-      results.push(await change(tx, id));
+      results.push(pet === undefined ? { id, code: 'pet_not_found' } : await change(tx, pet));
     } catch (error) {
       if (!(error instanceof Problem) || error.status >= 500) throw error;
       results.push({ id, code: error.code });
@@ -66,20 +69,13 @@ async function resultsOf(tx: Transaction, ids: readonly number[], change: Change
 
 /** Returns the change that applies a patch, which may depend on the pet. */
 export function patching(actor: Actor, categories: NewCategories, patchOf: (pet: LockedPet) => PetPatch): ChangeOne {
-  return async (tx, id) => {
-    let version: number | undefined;
-    const patch = (pet: LockedPet) => {
-      ({ version } = pet);
-      return patchOf(pet);
-    };
-    return (await updatePet(tx, actor, id, patch, categories)).version !== version;
-  };
+  return async (tx, pet) => (await updateLockedPet(tx, actor, pet, patchOf, categories)).version !== pet.version;
 }
 
 /** Returns the change that deletes a pet. */
 export function deleting(actor: Actor): ChangeOne {
-  return async (tx, id) => {
-    await deletePet(tx, actor, id);
+  return async (tx, pet) => {
+    await deleteLockedPet(tx, actor, pet);
     return true;
   };
 }

@@ -77,7 +77,6 @@ export async function getPet(reader: Reader, id: number, now: number): Promise<P
 
 /**
  * Applies a merge patch (RFC 7396) to a pet; see `changePet`.
- * @param patch may depend on the pet
  * @throws {Problem} `pet_not_found`; `not_owner`; `invalid_body` if an object would lack a member, or for a birth in
  *   the future; `external_id_taken`; `pet_reserved` for a new status of a reserved pet; `category_not_found` if
  *   categories are strict; `category_limit_exceeded`; also any error of `checkPreconditions`
@@ -86,14 +85,24 @@ export async function updatePet(
   tx: Transaction,
   actor: Actor,
   id: number,
-  patch: PetPatch | ((pet: LockedPet) => PetPatch),
+  patch: PetPatch,
   categories: NewCategories,
   checkPreconditions?: PreconditionCheck,
 ): Promise<PetRow> {
-  const patchOf = typeof patch === 'function' ? patch : () => patch;
-  return change(tx, actor, id, categories, checkPreconditions, pet =>
-    petValues.merge(pet, patchOf(pet), invalidMembers),
-  );
+  const pet = await lockOwnPet(tx, actor, id, checkPreconditions);
+  return updateLockedPet(tx, actor, pet, () => patch, categories);
+}
+
+/** Applies the merge patch for a pet that the transaction has locked; see `updatePet`. */
+export async function updateLockedPet(
+  tx: Transaction,
+  actor: Actor,
+  pet: LockedPet,
+  patchOf: (pet: LockedPet) => PetPatch,
+  categories: NewCategories,
+): Promise<PetRow> {
+  requireOwner(actor, pet);
+  return change(tx, actor, pet, categories, petValues.merge(pet, patchOf(pet), invalidMembers));
 }
 
 /**
@@ -109,7 +118,8 @@ export async function replacePet(
   categories: NewCategories,
   checkPreconditions?: PreconditionCheck,
 ): Promise<PetRow> {
-  return change(tx, actor, id, categories, checkPreconditions, () => petValues.toRow(pet));
+  const locked = await lockOwnPet(tx, actor, id, checkPreconditions);
+  return change(tx, actor, locked, categories, petValues.toRow(pet));
 }
 
 /**
@@ -122,7 +132,13 @@ export async function deletePet(
   id: number,
   checkPreconditions?: PreconditionCheck,
 ): Promise<void> {
-  const pet = await lockOwnPet(tx, actor, id, checkPreconditions);
+  await deleteLockedPet(tx, actor, await lockOwnPet(tx, actor, id, checkPreconditions));
+}
+
+/** Deletes a pet that the transaction has locked; see `deletePet`. */
+export async function deleteLockedPet(tx: Transaction, actor: Actor, pet: LockedPet): Promise<void> {
+  const { id } = pet;
+  requireOwner(actor, pet);
   if (pet.reservation !== undefined) throw petReserved(id, pet.reservation, tx.now);
   await tx.queue(removePet, { id });
   await releasePhotos(tx, [pet]);
@@ -135,13 +151,11 @@ export async function deletePet(
 async function change(
   tx: Transaction,
   actor: Actor,
-  id: number,
+  pet: LockedPet,
   categories: NewCategories,
-  checkPreconditions: PreconditionCheck | undefined,
-  changeOf: (pet: LockedPet) => PetChange,
+  change: PetChange,
 ): Promise<PetRow> {
-  const pet = await lockOwnPet(tx, actor, id, checkPreconditions);
-  const change = changeOf(pet);
+  const { id } = pet;
   await checkProfile(tx, pet.accountId, change, id);
   if (change.categoryId !== undefined && change.categoryId !== pet.categoryId) {
     await ensureCategory(tx, change.categoryId, categories, actor.accountId);
@@ -163,9 +177,14 @@ export async function lockOwnPet(
   checkPreconditions: PreconditionCheck | undefined,
 ): Promise<LockedPet> {
   const pet = await lockPet(tx, id);
-  if (!actor.admin && pet.accountId !== actor.accountId) throw problem('not_owner');
+  requireOwner(actor, pet);
   checkPreconditions?.(etagOf(pet));
   return pet;
+}
+
+/** @throws {Problem} `not_owner` */
+function requireOwner({ admin, accountId }: Actor, pet: PetRow): void {
+  if (!admin && pet.accountId !== accountId) throw problem('not_owner');
 }
 
 type InsertedPet = InsertRowOf<PetFields> & { id: number | undefined };
