@@ -12,13 +12,16 @@ const origin = { command: 'test' };
 
 describe('a change of many pets', () => {
   onEachEngine(engine => {
+    const most = engine.name === 'sqlite' ? 25 : 100;
+
     it('changes some in each transaction, and refuses single pets', async () => {
       const database = await engine.open();
-      const ids = await addMany(database, 60);
+      const ids = await addMany(database, 2 * most + 10);
       const [strange] = await addMany(database, 1, 2);
       await database.write(tx => createHold(tx, { accountId: 2, admin: false }, { petId: ids[30]! }, 100));
       let writes = 0;
-      const counting: Pick<Database, 'write'> = {
+      const counting: Pick<Database, 'write' | 'engine'> = {
+        engine: database.engine,
         write(work, by) {
           writes++;
           return database.write(work, by);
@@ -27,7 +30,7 @@ describe('a change of many pets', () => {
       const sell = patching(owner, 'open', () => ({ status: 'sold' }));
       const all = [strange!, 9999, ...ids.toReversed()];
       assert.deepEqual(await changePets(counting, all, sell, origin), {
-        changed: 59,
+        changed: ids.length - 1,
         unchanged: 0,
         refused: [
           { id: ids[30], code: 'pet_reserved' },
@@ -54,18 +57,18 @@ describe('a change of many pets', () => {
 
     it('depends on each pet, and ends with an error of the database', async () => {
       const database = await engine.open();
-      const ids = await addMany(database, 30);
+      const ids = await addMany(database, most + 5);
       const named = patching(owner, 'open', ({ id }) => ({ name: `Pet ${id}` }));
-      assert.equal((await changePets(database, ids, named, origin)).changed, 30);
+      assert.equal((await changePets(database, ids, named, origin)).changed, most + 5);
       assert.equal((await getPet(database, ids[7]!, 0)).name, `Pet ${ids[7]}`);
       const failing = patching(owner, 'open', ({ id }) => {
-        if (id === ids[27]) throw problem('overloaded');
+        if (id === ids[most + 2]) throw problem('overloaded');
         return { name: 'New' };
       });
       await assert.rejects(changePets(database, ids, failing, origin), { code: 'overloaded' });
-      const names = await Promise.all([0, 26].map(async index => (await getPet(database, ids[index]!, 0)).name));
+      const names = await Promise.all([0, most + 1].map(async index => (await getPet(database, ids[index]!, 0)).name));
       // The first transaction was committed, and the second one rolled back.
-      assert.deepEqual(names, ['New', `Pet ${ids[26]}`]);
+      assert.deepEqual(names, ['New', `Pet ${ids[most + 1]}`]);
     });
   });
 });

@@ -8,8 +8,11 @@ import type { LockedPet } from './change.ts';
 import { lockPets } from './lock.ts';
 import { deleteLockedPet, updateLockedPet } from './pets.ts';
 
-/** The number of pets that one transaction changes, few enough not to delay others. */
-const PETS_PER_TRANSACTION = 25;
+/**
+ * The number of pets that one transaction changes, few enough not to delay others. On SQLite, all other writes wait for
+ * it. On PostgreSQL, those of the same pets do, and each transaction adds several round trips.
+ */
+const PETS_PER_TRANSACTION = { sqlite: 25, postgres: 100 };
 
 /** A pet that was not changed, and the code of the reason. */
 export interface RefusedPet {
@@ -29,11 +32,11 @@ export interface ManyChanges {
 type ChangeOne = (tx: Transaction, pet: LockedPet) => Promise<boolean>;
 
 /**
- * Changes pets one after the other, 25 in a transaction. A pet that is rejected stays as it is; the others change.
+ * Changes pets one after the other, some in each transaction. A pet that is rejected stays as it is; the others change.
  * After an error of the database, some transactions may have been committed: the same change can be repeated.
  */
 export async function changePets(
-  database: Pick<Database, 'write'>,
+  database: Pick<Database, 'write' | 'engine'>,
   ids: readonly number[],
   change: ChangeOne,
   origin: Origin,
@@ -41,8 +44,9 @@ export async function changePets(
   const results: (boolean | RefusedPet)[] = [];
   // Transactions that lock in the same order do not deadlock.
   const ordered = ids.toSorted((one, other) => one - other);
-  for (let from = 0; from < ordered.length; from += PETS_PER_TRANSACTION) {
-    const part = ordered.slice(from, from + PETS_PER_TRANSACTION);
+  const most = PETS_PER_TRANSACTION[database.engine];
+  for (let from = 0; from < ordered.length; from += most) {
+    const part = ordered.slice(from, from + most);
     results.push(...(await database.write(tx => resultsOf(tx, part, change), origin)));
   }
   return {
