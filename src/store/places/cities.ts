@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { Point } from '../../lib/distance.ts';
+import { memoize } from '../../lib/one-per.ts';
 import { wordsIn } from '../../lib/text.ts';
 
 /** A city of the United States or Canada. */
@@ -108,9 +109,4 @@ function keyOf(name: string): string {
   return wordsIn(name).join(' ');
 }
 
-let cities: Promise<Cities> | undefined;
-
-function allCities(): Promise<Cities> {
-  cities ??= readFile(new URL('cities.txt', import.meta.url), 'latin1').then(text => new Cities(text));
-  return cities;
-}
+const allCities = memoize(async () => new Cities(await readFile(new URL('cities.txt', import.meta.url), 'latin1')));

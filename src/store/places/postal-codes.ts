@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { Point } from '../../lib/distance.ts';
+import { memoize } from '../../lib/one-per.ts';
 import type { Reader } from '../../model/schema.ts';
 import { normalizePostalCode } from './code.ts';
 import { locationOfImportedCode } from './imported-codes.ts';
@@ -38,10 +39,5 @@ export async function locationOfPostalCode(reader: Reader, country: string, text
   return { latitude: latitude!, longitude: longitude! };
 }
 
-let codes: Promise<string> | undefined;
-
 /** One line per code, each after a line break. A string of 1 MB takes well under a millisecond to search. */
-function allCodes(): Promise<string> {
-  codes ??= readFile(new URL('postal-codes.txt', import.meta.url), 'latin1').then(text => `\n${text}`);
-  return codes;
-}
+const allCodes = memoize(async () => `\n${await readFile(new URL('postal-codes.txt', import.meta.url), 'latin1')}`);
