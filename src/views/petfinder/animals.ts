@@ -28,10 +28,8 @@ interface AnimalDeps {
 
 export async function listAnimals(request: AdmittedViewRequest, { database, pages }: AnimalDeps) {
   const parameters = new Parameters(request.search, animalParameters);
-  const found = await pages.page(searchOf(request, parameters), parameters, {
-    ...request,
-    path: `${linkBaseOf(request)}/animals`,
-  });
+  const list = searchOf(request, parameters);
+  const found = await pages.page(list, parameters, `${linkBaseOf(request)}/animals`, request);
   return { animals: await shown(request, database, found.rows), pagination: found.pagination };
 }
 

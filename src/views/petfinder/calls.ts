@@ -2,6 +2,7 @@ import type { AdmittedViewRequest, OperationCall } from '../../lib/http/server/v
 import { type Organization, organizationOf } from '../../model/organization.ts';
 import type { Reader } from '../../model/schema.ts';
 import { publicOrganizations } from '../../store/organizations/organizations.ts';
+import { nextCursorIn } from '../local-call.ts';
 import { PETFINDER_PATH } from '../urls.ts';
 
 /** Returns the start of the links in a response: a path, because many clients write their own host before it. */
@@ -30,12 +31,11 @@ export async function pageOf<Row>(
   query: Readonly<Record<string, string>>,
 ): Promise<CalledPage<Row>> {
   const { bytes, headers } = await request.call(operationId, { query, headers: { prefer: 'count=exact' } });
-  const headerNamed = (name: string) => (headers.includes(name) ? headers[headers.indexOf(name) + 1] : undefined);
-  const total = headerNamed('X-Total-Count');
+  const at = headers.indexOf('X-Total-Count');
   return {
     rows: JSON.parse(String(bytes)) as Row[],
-    next: new URL(headerNamed('x-next') ?? '/', 'http://x').searchParams.get('cursor') ?? undefined,
-    total: total === undefined ? undefined : Number(total),
+    next: nextCursorIn(headers),
+    total: at < 0 ? undefined : Number(headers[at + 1]),
   };
 }
 

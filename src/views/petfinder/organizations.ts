@@ -35,7 +35,7 @@ export async function listOrganizations(request: AdmittedViewRequest, { database
   const parameters = new Parameters(request.search, organizationParameters);
   const list = await searchOf(request, database, parameters);
   const base = linkBaseOf(request);
-  const { rows, pagination } = await pages.page(list, parameters, { ...request, path: `${base}/organizations` });
+  const { rows, pagination } = await pages.page(list, parameters, `${base}/organizations`, request);
   const { publicUrl } = request;
   return {
     organizations: rows.map(({ organization, miles }) => shelterOf(organization, base, publicUrl, miles)),

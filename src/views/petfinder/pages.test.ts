@@ -33,11 +33,7 @@ describe('numbered pages', () => {
   const open = { destroyed: false, readableEnded: false };
 
   async function read(pages: PageNumbers, list: NumberedList<number>, query: string, connection = open) {
-    const { rows, pagination } = await pages.page(list, new Parameters(query, names), {
-      path: '/list',
-      caller,
-      connection,
-    });
+    const { rows, pagination } = await pages.page(list, new Parameters(query, names), '/list', { caller, connection });
     const { total_count: total, _links: links } = pagination as Shown;
     return { rows, total, next: links.next?.href.replace('/list', '') };
   }

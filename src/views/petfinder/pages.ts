@@ -73,7 +73,8 @@ export class PageNumbers {
   async page<Row>(
     list: NumberedList<Row>,
     parameters: Parameters,
-    { path, caller, connection }: { readonly path: string } & Pick<AdmittedViewRequest, 'caller' | 'connection'>,
+    path: string,
+    { caller, connection }: Pick<AdmittedViewRequest, 'caller' | 'connection'>,
   ): Promise<NumberedPage<Row>> {
     const start = () => this.#scans.start({ context: {}, caller: caller!, connection });
     const limit = parameters.number('limit', ROWS_PER_CALL) ?? LIMIT_DEFAULT;
