@@ -3,6 +3,7 @@ import { crc32 } from 'node:zlib';
 import { contentEtag } from '../lib/http/server/conditional.ts';
 import { IMMUTABLE } from '../lib/http/server/pages.ts';
 import { anyOrigin, type PageContent } from '../lib/http/server/responses.ts';
+import { memoize } from '../lib/one-per.ts';
 import { compress } from './compress.ts';
 
 const directory = new URL('../../sdk/', import.meta.url);
@@ -16,12 +17,17 @@ const types: Readonly<Record<string, string>> = {
 
 const contents = new Map<string, Promise<PageContent>>();
 
+const readPackage = memoize(
+  async () =>
+    JSON.parse(await readFile(new URL('package.json', directory), 'utf8')) as { version: string; files: string[] },
+);
+
 /**
  * Returns a file of the SDK: `petstore-1.0.0.tgz` never changes, and `petstore.tgz` redirects to it. The same holds for
  * `js`, the client as one module for browsers, and `py`.
  */
 export async function sdkFile(name: string): Promise<PageContent | undefined> {
-  const { version } = JSON.parse(await readFile(new URL('package.json', directory), 'utf8'));
+  const { version } = await readPackage();
   const [, given, extension = ''] = name.match(/^petstore(?:-([\d.]+))?\.(\w+)$/) ?? [];
   if (!Object.hasOwn(types, extension)) return undefined;
   if (given === undefined) return redirect(`/sdk/petstore-${version}.${extension}`);
@@ -49,7 +55,7 @@ const fileOf: Readonly<Record<string, string>> = { js: 'dist/petstore.js', py: '
 
 /** Returns the package as `npm pack` would write it, but with the same bytes on every machine. */
 async function packSdk(): Promise<Buffer> {
-  const { files } = JSON.parse(await readFile(new URL('package.json', directory), 'utf8')) as { files: string[] };
+  const { files } = await readPackage();
   const lists = await Promise.all(
     files.map(async folder => (await readdir(new URL(folder, directory))).map(name => `${folder}/${name}`)),
   );
