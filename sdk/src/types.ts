@@ -1942,7 +1942,7 @@ export interface ImportError {
   petId?: number;
   /** The code of the error, or of the error of a field. */
   code: string;
-  /** What is wrong with the value, and which values are valid. */
+  /** The error or warning in English. */
   message: string;
   /** The first 100 characters of the cell. */
   value?: string;

@@ -17,7 +17,7 @@ export const ImportError = Type.Object(
     column: Type.Optional(Type.String({ description: 'The column, or the field of NDJSON.' })),
     petId: Type.Optional(Type.Integer({ format: 'int64', description: 'The animal, if it is known.' })),
     code: Type.String({ description: 'The code of the error, or of the error of a field.' }),
-    message: Type.String({ description: 'What is wrong with the value, and which values are valid.' }),
+    message: Type.String({ description: 'The error or warning in English.' }),
     value: Type.Optional(Type.String({ description: `The first ${SHOWN_LENGTH_MAX} characters of the cell.` })),
     suggestion: Type.Optional(Type.String({ description: 'The nearest valid value.' })),
   },
