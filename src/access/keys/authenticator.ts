@@ -59,7 +59,7 @@ export class KeyAuthenticator implements Authenticator {
 
   authenticate(credentials: Credentials): MaybePromise<AuthenticationResult> {
     const { authorization = '' } = credentials;
-    const { keys, limiter, deployments } = this.#options;
+    const { keys, deployments } = this.#options;
     const accepted = keys.findAccepted(authorization);
     if (accepted !== undefined && (deployments as readonly string[]).includes(accepted.caller.deployment)) {
       return this.#admit(credentials, accepted);
@@ -71,10 +71,7 @@ export class KeyAuthenticator implements Authenticator {
     if (!deployments.includes(parsed.deployment)) {
       return this.#reject(credentials, 'wrong_deployment', this.#wrongDeployment(parsed.deployment));
     }
-    const key = keys.find(parsed.id, () => limiter.hasRejections(countedAddress(credentials.address())));
-    return key instanceof Promise
-      ? key.then(found => this.#verify(credentials, token, found))
-      : this.#verify(credentials, token, key);
+    return this.#withKey(credentials, parsed.id, key => this.#verify(credentials, token, key));
   }
 
   /**
@@ -86,14 +83,22 @@ export class KeyAuthenticator implements Authenticator {
     keyId: string,
     proves: (key: CachedKey) => boolean,
   ): MaybePromise<AuthenticationResult> {
-    const { keys, limiter, deployments } = this.#options;
-    const verify = (key: CachedKey | undefined) => {
+    return this.#withKey(credentials, keyId, key => {
       if (key === undefined || !proves(key))
         return this.#reject(credentials, 'invalid_api_key', undefined, key?.caller);
-      const isServed = (deployments as readonly string[]).includes(key.caller.deployment);
+      const isServed = (this.#options.deployments as readonly string[]).includes(key.caller.deployment);
       return isServed ? this.#admit(credentials, key) : this.#reject(credentials, 'wrong_deployment');
-    };
-    const key = keys.find(keyId, () => limiter.hasRejections(countedAddress(credentials.address())));
+    });
+  }
+
+  /** Finds a key, and returns the result of `verify` for it. */
+  #withKey(
+    { address }: Credentials,
+    keyId: string,
+    verify: (key: CachedKey | undefined) => MaybePromise<AuthenticationResult>,
+  ): MaybePromise<AuthenticationResult> {
+    const { keys, limiter } = this.#options;
+    const key = keys.find(keyId, () => limiter.hasRejections(countedAddress(address())));
     return key instanceof Promise ? key.then(verify) : verify(key);
   }
 

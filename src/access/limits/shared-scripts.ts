@@ -81,9 +81,9 @@ end
  *
  * Keys: the rejections of the API key; for each subject its minute and its day. Arguments: the end of the ban that the
  * node knows (ms, 0 for none); the start of the latest ban, if it was lifted (ms, or 0); the minutes of a ban that
- * would start now; 1 if the second subject is the key, `never` if no ban can start, else 0; for each subject its two limits, the latest day that the
- * node knows, with what Valkey had counted and taken back then, the day of its stored counts (0 for none), the number
- * of them, and for each of them node and count.
+ * would start now; 1 if the second subject is the key, `never` if no ban can start, else 0; for each subject its two
+ * limits, the latest day that the node knows, with what Valkey had counted and taken back then, the day of its stored
+ * counts (0 for none), the number of them, and for each of them node and count.
  *
  * Returns: outcome, seconds and microseconds of Valkey's time, end and start of the ban (ms); for each subject an array
  * of the requests left in the minute, its reset, requests of the day counted by Valkey and by all, requests of the day
