@@ -1,5 +1,5 @@
 import type { Deployment } from '../access/deployment.ts';
-import { addressSubject } from '../access/sessions/attempts.ts';
+import { countedAddress } from '../access/limits/address.ts';
 import {
   type CookieNames,
   clearCookie,
@@ -168,7 +168,7 @@ export class PageHandler {
     const cookie = request.header('cookie');
     const secret = cookieOf(cookie, names.session);
     const signedIn = secret === undefined ? undefined : await this.#session(secret);
-    const client = signedIn === undefined ? addressSubject(request.address) : `account ${signedIn.account.id}`;
+    const client = signedIn === undefined ? countedAddress(request.address) : `account ${signedIn.account.id}`;
     this.#site.pageLimiter.count(client);
     return { request, names, client, secret, signedIn, visitor: cookieOf(cookie, names.visitor) };
   }

@@ -21,7 +21,10 @@ export function canonicalAddress(text: string): string | undefined {
   return `${a.toString(16)}:${b.toString(16)}:${c.toString(16)}:${d.toString(16)}::/64`;
 }
 
-/** Returns the canonical address, or `unknown` for all other text, such as the address of a closed socket. */
+/**
+ * Returns the name by which requests and attempts from an address are counted: the canonical address, or `unknown` for all
+ * other text, such as the address of a closed socket.
+ */
 export function countedAddress(text: string): string {
   return canonicalAddress(text) ?? 'unknown';
 }

@@ -74,14 +74,9 @@ export function mailboxSubject(email: string): string {
   return emailSubject(email.replace(/\+.*@/, '@'));
 }
 
-/** Returns the subject of attempts from an address: IPv6 addresses count by their /64. */
-export function addressSubject(address: string): string {
-  return countedAddress(address);
-}
-
 /** Returns the /48 of an IPv6 address, the usual prefix of one site (RFC 6177); `undefined` for other addresses. */
 export function siteSubject(address: string): string | undefined {
-  const [groups, size] = addressSubject(address).split('::/');
+  const [groups, size] = countedAddress(address).split('::/');
   return size === undefined ? undefined : `${groups!.split(':', 3).join(':')}::/48`;
 }
 

@@ -31,7 +31,7 @@ export class PasswordHasher {
 
   /**
    * Returns the hash of a password as a PHC string.
-   * @param network the network of the client; see `addressSubject`
+   * @param network the network of the client; see `countedAddress`
    * @throws {Problem} `overloaded` when too many passwords wait
    */
   async hash(password: string, network: string): Promise<string> {
@@ -44,7 +44,7 @@ export class PasswordHasher {
   /**
    * Reports whether a password has this hash. Takes equally long without a hash, so that callers cannot distinguish
    * unknown accounts from wrong passwords.
-   * @param network the network of the client; see `addressSubject`
+   * @param network the network of the client; see `countedAddress`
    * @throws {Problem} `overloaded` when too many passwords wait
    */
   async verify(password: string, stored: string | undefined, network: string): Promise<boolean> {

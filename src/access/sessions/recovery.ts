@@ -5,7 +5,8 @@ import type { Person } from '../../model/person.ts';
 import type { Database, Transaction } from '../../model/schema.ts';
 import { changeAddress, confirmAddress, recordPasswordChanges } from '../accounts/addresses.ts';
 import { findPerson } from '../accounts/people.ts';
-import { addressSubject, attemptLimits, emailSubject, forgetAttempts, requireAttempt } from './attempts.ts';
+import { countedAddress } from '../limits/address.ts';
+import { attemptLimits, emailSubject, forgetAttempts, requireAttempt } from './attempts.ts';
 import { queueEmail } from './emails.ts';
 import { deleteLinks, type Link, takeLink } from './links.ts';
 import { storePassword } from './passwords.ts';
@@ -25,7 +26,7 @@ export async function requestReset(
   { address }: Pick<Browser, 'address'>,
   url: string,
 ): Promise<void> {
-  await requireAttempt(database, attemptLimits.resetByAddress, addressSubject(address));
+  await requireAttempt(database, attemptLimits.resetByAddress, countedAddress(address));
   if (isEmail(email)) await database.write(tx => queueEmail(tx, { kind: 'reset', accountId: null, email, url }));
 }
 

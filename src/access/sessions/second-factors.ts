@@ -4,7 +4,8 @@ import type { Person } from '../../model/person.ts';
 import type { Database, Reader, Transaction } from '../../model/schema.ts';
 import { recordFactorChanges } from '../accounts/addresses.ts';
 import { findPerson, lockPerson } from '../accounts/people.ts';
-import { addressSubject, attemptLimits, countAttempt, forgetAttempts } from './attempts.ts';
+import { countedAddress } from '../limits/address.ts';
+import { attemptLimits, countAttempt, forgetAttempts } from './attempts.ts';
 import { type AuthenticatorApp, confirmApp, deleteApp, findApp, takeAppCode } from './authenticator-apps.ts';
 import { type EmailKind, queueEmail } from './emails.ts';
 import { hasSecondFactor } from './has-second-factor.ts';
@@ -51,7 +52,7 @@ export function countCode(
   const subject = String(personId);
   const { recoveryCode, secondFactor, factorWarning } = attemptLimits;
   return database.write(async tx => {
-    if (isRecoveryCode(typed)) return countAttempt(tx, recoveryCode, `${subject} ${addressSubject(address)}`);
+    if (isRecoveryCode(typed)) return countAttempt(tx, recoveryCode, `${subject} ${countedAddress(address)}`);
     const waitMs = await countAttempt(tx, secondFactor, subject);
     if (waitMs === 0 || emailUrl === undefined || (await countAttempt(tx, factorWarning, subject)) > 0) return waitMs;
     const person = await findPerson(tx, personId);

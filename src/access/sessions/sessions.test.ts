@@ -11,7 +11,8 @@ import type { Email, EmailFailure } from '../../store/messages/email-sender.ts';
 import { createAccount, findAccountByEmail, getAccount } from '../accounts/accounts.ts';
 import { changeAddress } from '../accounts/addresses.ts';
 import { findPerson } from '../accounts/people.ts';
-import { addressSubject, attemptLimits, countAttempt, deleteOldAttempts, emailSubject } from './attempts.ts';
+import { countedAddress } from '../limits/address.ts';
+import { attemptLimits, countAttempt, deleteOldAttempts, emailSubject } from './attempts.ts';
 import { eraseCredentials } from './credentials.ts';
 import { deleteOldEmails, queueEmail } from './emails.ts';
 import { createLink, deleteExpiredLinks, findLink, LINK_MS, LINKS_MAX } from './links.ts';
@@ -239,7 +240,7 @@ onEachEngine(engine => {
     it('count concurrent requests, and IPv6 addresses by their /64', async () => {
       const { database } = await setUp(engine);
       const limit = { action: 'try', max: 5, periodMs: HOUR };
-      const subjects = Array.from({ length: 12 }, (_, i) => addressSubject(`2001:db8:1:2::${i}`));
+      const subjects = Array.from({ length: 12 }, (_, i) => countedAddress(`2001:db8:1:2::${i}`));
       const waits = await Promise.all(subjects.map(subject => database.write(tx => countAttempt(tx, limit, subject))));
       assert.equal(waits.filter(waitMs => waitMs === 0).length, 5);
     });

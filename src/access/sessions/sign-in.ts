@@ -5,9 +5,9 @@ import type { Person } from '../../model/person.ts';
 import type { Database, Reader, Transaction } from '../../model/schema.ts';
 import { createAccount, findAccountByEmail } from '../accounts/accounts.ts';
 import { findPerson, findPersonByEmail, listMemberships } from '../accounts/people.ts';
+import { countedAddress } from '../limits/address.ts';
 import {
   type AttemptLimit,
-  addressSubject,
   attemptLimits,
   countAttempt,
   emailSubject,
@@ -111,7 +111,7 @@ export async function verifyCredentials(
   const person = isEmail(email) ? await findPersonByEmail(database, email) : undefined;
   const stored = await findPassword(database, person?.id ?? NOBODY);
   const isKnown = known !== undefined && stored !== undefined && isKnownBrowser(known, stored);
-  const network = addressSubject(address);
+  const network = countedAddress(address);
   const waitMs = await database.write(async tx => {
     const ofNetwork = await countAttempt(tx, attemptLimits.signInByAddress, network);
     return ofNetwork > 0 ? ofNetwork : countAttempt(tx, ...personLimit(email, person, isKnown));
@@ -146,7 +146,7 @@ export async function signUp(
   { email, password, name }: Credentials & { readonly name: string },
   { address }: Pick<Browser, 'address'>,
 ): Promise<void> {
-  const network = addressSubject(address);
+  const network = countedAddress(address);
   await requireAttempt(database, attemptLimits.signUpByAddress, network);
   const hash = await passwords.hash(password, network);
   const inform = (tx: Transaction, kind: 'confirm' | 'account_exists', accountId: number | null) =>

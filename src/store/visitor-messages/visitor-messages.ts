@@ -1,6 +1,6 @@
+import { countedAddress } from '../../access/limits/address.ts';
 import {
   type AttemptLimit,
-  addressSubject,
   attemptLimits,
   countAttempt,
   forgetAttempts,
@@ -120,7 +120,7 @@ type CountedLimit = readonly [limit: AttemptLimit, subject: string, reason: stri
  * limits.
  */
 function networkLimits(address: string, owner: string): CountedLimit[] {
-  const network = addressSubject(address);
+  const network = countedAddress(address);
   const site = siteSubject(address);
   const tooMany = 'Too many messages were sent from your network.';
   return [

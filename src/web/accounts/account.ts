@@ -1,7 +1,8 @@
 import { updateAccount } from '../../access/accounts/accounts.ts';
 import { changeAddress } from '../../access/accounts/addresses.ts';
 import { updatePerson } from '../../access/accounts/people.ts';
-import { addressSubject, attemptLimits, requireAttempt } from '../../access/sessions/attempts.ts';
+import { countedAddress } from '../../access/limits/address.ts';
+import { attemptLimits, requireAttempt } from '../../access/sessions/attempts.ts';
 import { queueEmail } from '../../access/sessions/emails.ts';
 import { knownBrowserOf } from '../../access/sessions/known-browser.ts';
 import { findPassword, passwordError } from '../../access/sessions/passwords.ts';
@@ -107,7 +108,7 @@ export const changePassword = change(
       password: passwordError(password, person.email),
     };
     if (errors.current !== undefined || errors.password !== undefined) return accountView(visit, errors);
-    const hash = await site.passwords.hash(password, addressSubject(request.address));
+    const hash = await site.passwords.hash(password, countedAddress(request.address));
     const { id: accountId, email } = person;
     // This browser also gets a new session, because an attacker who knew the old password may have its cookie.
     const { secret } = await site.accounts.write(async tx => {
@@ -135,7 +136,7 @@ export async function currentPasswordError(
   const stored = await findPassword(site.accounts, signedIn.person.id);
   if (stored === undefined) return undefined;
   await requireAttempt(site.accounts, attemptLimits.passwordByPerson, String(signedIn.person.id));
-  const network = addressSubject(request.address);
+  const network = countedAddress(request.address);
   if (!(await site.passwords.verify(form.get(name) ?? '', stored, network))) return 'The password is wrong.';
   return undefined;
 }

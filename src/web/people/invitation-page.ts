@@ -1,5 +1,6 @@
 import { accountName } from '../../access/accounts/accounts.ts';
 import { findPersonByEmail } from '../../access/accounts/people.ts';
+import { countedAddress } from '../../access/limits/address.ts';
 import {
   type Accepting,
   acceptInvitation,
@@ -7,7 +8,7 @@ import {
   type Invitation,
   invitationPath,
 } from '../../access/people/invitations.ts';
-import { addressSubject, attemptLimits, requireAttempt } from '../../access/sessions/attempts.ts';
+import { attemptLimits, requireAttempt } from '../../access/sessions/attempts.ts';
 import { knownBrowserOf } from '../../access/sessions/known-browser.ts';
 import { passwordError } from '../../access/sessions/passwords.ts';
 import { isSecret } from '../../access/sessions/session.ts';
@@ -77,7 +78,7 @@ async function open({ site, parameters }: Visit): Promise<Opened | undefined> {
 /** Accepts the invitation for the signed-in person, or for a new one. Returns `undefined` if it has ended. */
 async function accept(visit: Visit, opened: Opened): Promise<PageResult | undefined> {
   const { site, signedIn, request } = visit;
-  await requireAttempt(site.accounts, attemptLimits.acceptByAddress, addressSubject(request.address));
+  await requireAttempt(site.accounts, attemptLimits.acceptByAddress, countedAddress(request.address));
   if (signedIn === undefined) return acceptAsNew(visit, opened);
   if (signedIn.person.email !== opened.invitation.email) return invitationView(visit, opened);
   return write(visit, opened, { personId: signedIn.person.id }, async (tx, _, accountId) => {
@@ -102,7 +103,7 @@ async function acceptAsNew(visit: Visit, opened: Opened): Promise<PageResult | u
   if (opened.isKnown) {
     return invitationView(visit, opened, { '': 'This address has a sign-in already. Sign in to join.' });
   }
-  const hash = await site.passwords.hash(password, addressSubject(request.address));
+  const hash = await site.passwords.hash(password, countedAddress(request.address));
   return write(visit, opened, { name, hash }, async (tx, personId, accountId) => {
     const { secret } = await startSession(tx, personId, browserOf(visit), accountId);
     return { location: HOME_PATH, cookies: [sessionCookie(visit, secret), knownCookie(visit, knownBrowserOf(hash))] };

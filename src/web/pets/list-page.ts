@@ -1,5 +1,5 @@
 import { nowOf } from '../../access/deployment.ts';
-import { addressSubject } from '../../access/sessions/attempts.ts';
+import { countedAddress } from '../../access/limits/address.ts';
 import { hashNumber } from '../../lib/hash-number.ts';
 import { type Html, html } from '../../lib/html/html.ts';
 import { type Page, scanBudget } from '../../lib/http/pagination/paginate.ts';
@@ -141,7 +141,7 @@ function filterOf({ category, status, q, traits }: SearchChoice): Omit<PetFilter
  * account count by network. Each turn counts as a page.
  */
 export function scanOf({ deployment, request, countPage }: Visit): ScanRequest {
-  const accountId = -hashNumber(addressSubject(request.address));
+  const accountId = -hashNumber(countedAddress(request.address));
   return { context: deployment, caller: { accountId, plan: 'free' }, connection, onTurn: countPage };
 }
 

@@ -1,5 +1,6 @@
 import { createSandboxKey, endSandboxKey, sandboxMax } from '../../access/keys/sandbox.ts';
-import { addressSubject, tooManyAttempts } from '../../access/sessions/attempts.ts';
+import { countedAddress } from '../../access/limits/address.ts';
+import { tooManyAttempts } from '../../access/sessions/attempts.ts';
 import { dayHtml, html, sentence } from '../../lib/html/html.ts';
 import { Problem } from '../../lib/http/problem.ts';
 import type { Route } from '../../lib/http/route.ts';
@@ -121,7 +122,7 @@ export const sandboxKeyPage = publicForm({
     if (site.urlOf('staging', request.tls) === undefined) {
       throw new Problem('staging_not_served', 404, NO_STAGING);
     }
-    const network = addressSubject(request.address);
+    const network = countedAddress(request.address);
     const key = await site.accounts.write(tx => createSandboxKey(tx, network));
     if (key === 'perNetwork') throw tooManyAttempts(RETRY_MS, NETWORK_FULL);
     if (key === 'all') throw new Problem('sandbox_full', 503, FULL, { headers: ['Retry-After', '60'] });

@@ -1,4 +1,5 @@
-import { addressSubject, attemptLimits, requireAttempt } from '../../access/sessions/attempts.ts';
+import { countedAddress } from '../../access/limits/address.ts';
+import { attemptLimits, requireAttempt } from '../../access/sessions/attempts.ts';
 import { hasSecondFactor } from '../../access/sessions/has-second-factor.ts';
 import { findPassword } from '../../access/sessions/passwords.ts';
 import { listSecondFactors } from '../../access/sessions/second-factors.ts';
@@ -64,7 +65,7 @@ async function errorOf(visit: SignedInVisit, way: 'factor' | 'password'): Promis
   }
   await requireAttempt(site.accounts, attemptLimits.passwordByPerson, String(person.id));
   const stored = await findPassword(site.accounts, person.id);
-  if (!(await site.passwords.verify(sent.get(PASSWORD) ?? '', stored, addressSubject(request.address)))) {
+  if (!(await site.passwords.verify(sent.get(PASSWORD) ?? '', stored, countedAddress(request.address)))) {
     return 'The password is wrong.';
   }
   await site.accounts.write(tx => recordConfirmed(tx, session));

@@ -1,6 +1,6 @@
 import { findPerson, listMemberships } from '../../access/accounts/people.ts';
 import { listKeys } from '../../access/keys/keys.ts';
-import { addressSubject } from '../../access/sessions/attempts.ts';
+import { countedAddress } from '../../access/limits/address.ts';
 import { knownBrowserOf } from '../../access/sessions/known-browser.ts';
 import { findLink, type Link, linkPath } from '../../access/sessions/links.ts';
 import { findPassword, PASSWORD_LENGTH_MIN, passwordError } from '../../access/sessions/passwords.ts';
@@ -143,7 +143,7 @@ async function reset(visit: Visit, opened: Opened) {
   const password = form.get('password') ?? '';
   const error = passwordError(password, person.email);
   if (error !== undefined) return resetView(visit, opened, error);
-  const hash = await site.passwords.hash(password, addressSubject(request.address));
+  const hash = await site.passwords.hash(password, countedAddress(request.address));
   const origin = linkOrigin(visit, opened);
   if ((await resetPassword(site.accounts, secret, hash, origin)) !== 'done') return endedView(visit);
   if (form.get('revoke') === 'keys') {
@@ -188,7 +188,7 @@ async function openAccount(visit: Visit, opened: Opened) {
   const password = form.get('password') ?? '';
   const error = password === '' ? undefined : passwordError(password, person.email);
   if (error !== undefined) return signInView(visit, opened, error);
-  const hash = password === '' ? undefined : await site.passwords.hash(password, addressSubject(request.address));
+  const hash = password === '' ? undefined : await site.passwords.hash(password, countedAddress(request.address));
   const origin = linkOrigin(visit, opened);
   const started = await signInByLink(site.accounts, secret, hash, browserOf(visit), origin);
   if (started === undefined) return endedView(visit);

@@ -1,4 +1,5 @@
-import { addressSubject, attemptLimits, requireAttempt } from '../../access/sessions/attempts.ts';
+import { countedAddress } from '../../access/limits/address.ts';
+import { attemptLimits, requireAttempt } from '../../access/sessions/attempts.ts';
 import { clearCookie, cookieNames } from '../../access/sessions/cookies.ts';
 import { LINK_MS } from '../../access/sessions/links.ts';
 import { passwordError } from '../../access/sessions/passwords.ts';
@@ -54,7 +55,7 @@ export const passkeySignInPage = publicForm({
   show: visit => ({ location: `/sign-in?next=${encodeURIComponent(nextOf(visit))}` }),
   async submit(visit) {
     const { site, request } = visit;
-    await requireAttempt(site.accounts, attemptLimits.signInByAddress, addressSubject(request.address));
+    await requireAttempt(site.accounts, attemptLimits.signInByAddress, countedAddress(request.address));
     const signed = await signedByPasskey(visit, ANYONE, 'required');
     const signedIn =
       signed &&
